@@ -1,0 +1,19 @@
+//! What does every test of prowess need? Skill trees on disk, the command in a clean room, and golden files.
+//!
+//! The kit knows nothing about the crates it helps to test: it makes files, starts programs and reads JSON. So every
+//! crate can use it, and a mistake in a crate cannot hide in its tests. All of it panics instead of returning errors,
+//! and points at the line of the test that asked.
+
+#![expect(clippy::missing_panics_doc, reason = "a kit for tests panics by design, as the header says")]
+
+mod golden;
+mod output;
+mod prowess;
+mod tree;
+mod watchdog;
+mod words;
+
+pub use golden::{cases, cases_in, check_all, check_all_but};
+pub use output::Output;
+pub use prowess::Prowess;
+pub use tree::Tree;

@@ -1,0 +1,130 @@
+//! What is one step of a chore? A named command, run in the root of the repository, that succeeds or ends the chore.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::process::{Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+/// A command with the name people know it by.
+#[derive(Debug)]
+pub(crate) struct Step {
+    name: String,
+    command: Command,
+}
+
+impl Step {
+    pub(crate) fn new(name: impl Into<String>, command: Command) -> Self {
+        Self { name: name.into(), command }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Runs the command under a heading, and says how long it took.
+    pub(crate) fn run(mut self) -> Result<(), Failure> {
+        eprintln!("\n=== {}: {}", self.name, shown(&self.command));
+        let start = Instant::now();
+        let ended = self.command.status();
+        eprintln!("--- {}: {}", self.name, seconds(start.elapsed()));
+        match ended {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => Err(self.failure(Cause::Ended(status))),
+            Err(error) => Err(self.failure(Cause::NotStarted(error))),
+        }
+    }
+
+    /// Runs the command without a heading and returns what it wrote to stdout.
+    pub(crate) fn read(mut self) -> Result<String, Failure> {
+        let output = match self.command.stderr(std::process::Stdio::inherit()).output() {
+            Ok(output) => output,
+            Err(error) => return Err(self.failure(Cause::NotStarted(error))),
+        };
+        if !output.status.success() {
+            return Err(self.failure(Cause::Ended(output.status)));
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    fn failure(self, cause: Cause) -> Failure {
+        Failure { command: shown(&self.command), step: self.name, cause }
+    }
+}
+
+/// A step that did not succeed.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    step: String,
+    command: String,
+    cause: Cause,
+}
+
+#[derive(Debug)]
+enum Cause {
+    NotStarted(io::Error),
+    Ended(ExitStatus),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { step, command, cause } = self;
+        match cause {
+            Cause::NotStarted(error) => write!(f, "step `{step}` failed: cannot start `{command}`: {error}"),
+            Cause::Ended(status) => write!(f, "step `{step}` failed: `{command}` ended with {status}"),
+        }
+    }
+}
+
+/// `cargo` with these words, in the root of the repository.
+///
+/// It is the one from the `PATH`, which with rustup understands `+nightly`; the one in `$CARGO` does not.
+pub(crate) fn cargo<'a>(words: impl IntoIterator<Item = &'a str>) -> Command {
+    let mut command = Command::new("cargo");
+    command.args(words).current_dir(root());
+    command
+}
+
+/// The root of the repository.
+pub(crate) fn root() -> &'static Path {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here)
+}
+
+/// A duration as people read it.
+pub(crate) fn seconds(time: Duration) -> String {
+    format!("{:.1} s", time.as_secs_f64())
+}
+
+/// A command as one would type it.
+fn shown(command: &Command) -> String {
+    let env = command.get_envs().filter_map(|(name, value)| Some((name, value?)));
+    let env = env.map(|(name, value)| format!("{}={:?}", name.display(), value.display().to_string()));
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    env.chain(words.map(|word| word.display().to_string())).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Command, Step, cargo, root, shown};
+
+    #[test]
+    fn the_root_holds_the_workspace() {
+        assert!(root().join("Cargo.lock").is_file());
+    }
+
+    #[test]
+    fn a_command_is_shown_as_typed() {
+        let mut command = cargo(["doc", "--locked"]);
+        command.env("RUSTDOCFLAGS", "-D warnings");
+        assert_eq!(shown(&command), "RUSTDOCFLAGS=\"-D warnings\" cargo doc --locked");
+    }
+
+    #[test]
+    fn a_failure_names_its_step_and_command() {
+        let failure = Step::new("dance", cargo(["no-such-dance"])).run().expect_err("no such command").to_string();
+        assert!(failure.starts_with("step `dance` failed: `cargo no-such-dance` ended with exit"), "{failure}");
+        let failure = Step::new("sing", Command::new("no-such-song")).read().expect_err("no such program").to_string();
+        assert!(failure.starts_with("step `sing` failed: cannot start `no-such-song`: "), "{failure}");
+    }
+}
