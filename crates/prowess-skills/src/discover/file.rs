@@ -1,0 +1,174 @@
+//! One `SKILL.md`: opened once, checked and read through that handle.
+//!
+//! Checking a path and then opening it would leave a gap in which the file can be exchanged. So the file is opened
+//! without following a link, and size, kind and link count are those of the open file.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use crate::problem::{Problem, ProblemKind};
+
+/// Why there is nothing to read.
+pub(super) enum Unread {
+    /// There is no such file.
+    Absent,
+    /// There is one, and it is refused.
+    Refused(Problem),
+}
+
+/// What a `SKILL.md` has to satisfy.
+pub(super) struct Rules {
+    /// Bytes it may have.
+    pub(super) max_bytes: u64,
+    /// Whether more than one hard link to it is fine.
+    pub(super) hard_links: bool,
+}
+
+/// Reads `path` into `buffer`. `real_dir` is its folder with all links resolved: a `SKILL.md` that is itself a link
+/// may only lead to somewhere below it.
+pub(super) fn read(path: &Path, real_dir: &Path, rules: &Rules, buffer: &mut Vec<u8>) -> Result<(), Unread> {
+    let refuse = |kind, reason: String, fix: &str| Unread::Refused(Problem::new(kind, path, reason, fix));
+    let file = match open_plain(path) {
+        Ok(file) => file,
+        Err(Opening::Absent) => return Err(Unread::Absent),
+        Err(Opening::Link) => open_link(path, real_dir)?,
+        Err(Opening::Failed(error)) => return Err(Unread::Refused(unreadable(path, &error))),
+    };
+    let metadata = file.metadata().map_err(|error| Unread::Refused(unreadable(path, &error)))?;
+    if !metadata.is_file() {
+        return Err(refuse(ProblemKind::NotAFile, "SKILL.md is not a regular file".to_owned(), "make it a file"));
+    }
+    if !rules.hard_links && hard_links(&metadata) > 1 {
+        let reason = "SKILL.md has more than one hard link, so it may be changed from outside this folder";
+        return Err(refuse(ProblemKind::HardLinked, reason.to_owned(), "replace it by a copy"));
+    }
+    let too_large = |size: u64| {
+        let reason = format!("SKILL.md has {size} bytes, more than the limit of {}", rules.max_bytes);
+        refuse(ProblemKind::TooLarge, reason, "shorten it, or raise skills.limits.maxSkillFileBytes")
+    };
+    if metadata.len() > rules.max_bytes {
+        return Err(too_large(metadata.len()));
+    }
+    buffer.clear();
+    // One byte more than allowed: a file that grows while it is read is too large as well.
+    let read = file.take(rules.max_bytes.saturating_add(1)).read_to_end(buffer);
+    read.map_err(|error| Unread::Refused(unreadable(path, &error)))?;
+    if buffer.len() as u64 > rules.max_bytes {
+        return Err(too_large(buffer.len() as u64));
+    }
+    Ok(())
+}
+
+fn open_link(path: &Path, real_dir: &Path) -> Result<File, Unread> {
+    let Ok(target) = path.canonicalize() else { return Err(Unread::Refused(dead_link(path))) };
+    if !target.starts_with(real_dir) {
+        return Err(Unread::Refused(escape(path, &target, "keep the file itself in the skill's folder")));
+    }
+    match open_plain(&target) {
+        Ok(file) => Ok(file),
+        Err(Opening::Failed(error)) => Err(Unread::Refused(unreadable(path, &error))),
+        Err(Opening::Absent | Opening::Link) => Err(Unread::Refused(dead_link(path))),
+    }
+}
+
+/// The problem of a link that leads nowhere.
+pub(super) fn dead_link(path: &Path) -> Problem {
+    Problem::new(ProblemKind::DeadLink, path, "the link leads nowhere", "remove it, or mend its target")
+}
+
+/// The problem of a link that leads out of where it belongs.
+pub(super) fn escape(path: &Path, target: &Path, fix: &str) -> Problem {
+    let reason = format!("the link leads outside, to {}", target.display());
+    Problem::new(ProblemKind::Escapes, path, reason, fix)
+}
+
+/// The problem of something that cannot be read.
+pub(super) fn unreadable(path: &Path, error: &io::Error) -> Problem {
+    Problem::new(ProblemKind::Unreadable, path, format!("cannot be read: {error}"), "check its permissions")
+}
+
+enum Opening {
+    Absent,
+    Link,
+    Failed(io::Error),
+}
+
+#[cfg(unix)]
+fn open_plain(path: &Path) -> Result<File, Opening> {
+    use rustix::fs::{Mode, OFlags};
+    use rustix::io::Errno;
+
+    // Without blocking, because a named pipe called SKILL.md would otherwise keep us waiting for a writer.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    match rustix::fs::open(path, flags, Mode::empty()) {
+        Ok(handle) => Ok(File::from(handle)),
+        Err(Errno::NOENT | Errno::NOTDIR) => Err(Opening::Absent),
+        Err(Errno::LOOP | Errno::MLINK) => Err(Opening::Link),
+        Err(error) => Err(Opening::Failed(error.into())),
+    }
+}
+
+#[cfg(not(unix))]
+fn open_plain(path: &Path) -> Result<File, Opening> {
+    match path.symlink_metadata() {
+        Ok(metadata) if metadata.file_type().is_symlink() => Err(Opening::Link),
+        Ok(_) => File::open(path).map_err(Opening::Failed),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Opening::Absent),
+        Err(error) => Err(Opening::Failed(error)),
+    }
+}
+
+#[cfg(unix)]
+fn hard_links(metadata: &std::fs::Metadata) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    metadata.nlink()
+}
+
+#[cfg(not(unix))]
+fn hard_links(_: &std::fs::Metadata) -> u64 {
+    1
+}
+
+/// A folder's children that could lead to skills, in the order of their UTF-16 units.
+pub(super) struct Listing {
+    pub(super) children: Vec<Child>,
+    /// Entries that were not looked at because there are too many.
+    pub(super) left_out: usize,
+    /// A file that only looks like `SKILL.md`.
+    pub(super) near_miss: Option<PathBuf>,
+}
+
+/// A child folder, or a link that may lead to one.
+pub(super) struct Child {
+    pub(super) name: String,
+    pub(super) is_link: bool,
+}
+
+/// Lists `dir`, keeping at most `keep` children. Hidden folders and `node_modules` are passed over.
+pub(super) fn list(dir: &Path, keep: usize) -> io::Result<Listing> {
+    // Names are read whole before they are sorted and cut, so that which ones are kept does not depend on the disk;
+    // this bound is against folders with millions of entries.
+    let ceiling = keep.saturating_mul(32);
+    let mut listing = Listing { children: Vec::new(), left_out: 0, near_miss: None };
+    for entry in dir.read_dir()?.take(ceiling) {
+        let Ok(entry) = entry else { continue };
+        let Ok(kind) = entry.file_type() else { continue };
+        let name = entry.file_name();
+        if kind.is_file() {
+            if name.eq_ignore_ascii_case("SKILL.md") {
+                listing.near_miss = Some(entry.path());
+            }
+            continue;
+        }
+        // A name that is not UTF-8 could not be shown to a model, so it is no place for a skill.
+        let Ok(name) = name.into_string() else { continue };
+        if !name.starts_with('.') && name != "node_modules" && (kind.is_dir() || kind.is_symlink()) {
+            listing.children.push(Child { name, is_link: kind.is_symlink() });
+        }
+    }
+    listing.children.sort_by(|a, b| crate::text::cmp_units(&a.name, &b.name));
+    listing.left_out = listing.children.len().saturating_sub(keep);
+    listing.children.truncate(keep);
+    Ok(listing)
+}

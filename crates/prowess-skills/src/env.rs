@@ -1,0 +1,167 @@
+//! The environment plan: which variables does a run of this skill's commands get?
+//!
+//! A value, never a mutation: the plan is handed to the child that needs it, so no other run, session or skill can see
+//! it. Names that could hijack a process are refused here and listed, as are values that no process could be given.
+
+mod names;
+
+use std::collections::{BTreeMap, HashSet};
+use std::fmt;
+use std::path::PathBuf;
+
+use crate::secret::Secret;
+use crate::settings::{ApiKey, EnvPrecedence, SkillsConfig};
+use crate::skill::Skill;
+
+/// Where a variable comes from, least first: the greater wins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum EnvLayer {
+    /// This host's environment.
+    Host,
+    /// `env` of the configuration.
+    Config,
+    /// `apiKey` of the skill's entry.
+    ApiKey,
+    /// `env` of the skill's entry.
+    Skill,
+}
+
+impl EnvLayer {
+    /// The one word for it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Host => "host",
+            Self::Config => "config",
+            Self::ApiKey => "apiKey",
+            Self::Skill => "skill",
+        }
+    }
+}
+
+/// How a variable gets its value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EnvValue {
+    /// This value.
+    Set(Secret),
+    /// Whatever the host has; the plan never holds the host's values.
+    Inherit,
+    /// Fetched from where the reference points, when the run starts.
+    Fetch(String),
+}
+
+/// One variable of a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EnvVar {
+    /// Where it comes from.
+    pub layer: EnvLayer,
+    /// How it gets its value.
+    pub value: EnvValue,
+}
+
+/// Why a variable was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// It could make a child run something else, or talk to someone else.
+    Hijacks,
+    /// It is a credential that the skill does not declare.
+    Undeclared,
+    /// It is no name a process could be given.
+    BadName,
+    /// The value has a NUL byte.
+    Nul,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Hijacks => "the name could change which program runs or whom it trusts",
+            Self::Undeclared => "a credential the skill does not declare (primaryEnv or requires.env)",
+            Self::BadName => "not a name of letters, digits and underscores",
+            Self::Nul => "the value has a NUL byte",
+        })
+    }
+}
+
+/// The variables of a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EnvPlan {
+    /// Variables by name.
+    pub vars: BTreeMap<String, EnvVar>,
+    /// Variables that were refused, with their layer.
+    pub refused: Vec<(String, EnvLayer, Refusal)>,
+    /// The folder that goes first on `PATH`, when it exists: programs that the skill brings along.
+    pub bins: Option<PathBuf>,
+}
+
+/// What a plan is made from.
+#[derive(Debug, Clone, Copy)]
+pub struct EnvInputs<'a> {
+    /// The `skills` section.
+    pub config: &'a SkillsConfig,
+    /// `env` of the configuration.
+    pub config_env: &'a [(String, Secret)],
+    /// Names of the host's variables that have a value.
+    pub host: &'a HashSet<String>,
+}
+
+/// Plans the environment for commands of `skill`. A skill that is switched off gets nothing.
+#[must_use]
+pub fn plan(skill: &Skill, inputs: EnvInputs<'_>) -> EnvPlan {
+    let mut plan = EnvPlan::default();
+    let entry = inputs.config.entry(skill.key());
+    if entry.is_some_and(|entry| entry.enabled == Some(false)) {
+        return plan;
+    }
+    plan.bins = Some(skill.dir.join("bins"));
+    let primary = skill.metadata.primary_env.as_deref();
+    let declared: Vec<&str> = primary.into_iter().chain(skill.metadata.needs.env.iter().map(String::as_str)).collect();
+
+    for name in &declared {
+        if inputs.host.contains(*name) && names::is_valid(name) && !names::hijacks(name) {
+            plan.vars.insert((*name).to_owned(), EnvVar { layer: EnvLayer::Host, value: EnvValue::Inherit });
+        }
+    }
+    let mut given: Vec<(&str, EnvLayer, EnvValue)> = Vec::new();
+    for (name, value) in inputs.config_env {
+        given.push((name, EnvLayer::Config, EnvValue::Set(value.clone())));
+    }
+    if let (Some(entry), Some(primary)) = (entry, primary) {
+        match &entry.api_key {
+            Some(ApiKey::Text(key)) => given.push((primary, EnvLayer::ApiKey, EnvValue::Set(key.clone()))),
+            Some(ApiKey::Reference(place)) => given.push((primary, EnvLayer::ApiKey, EnvValue::Fetch(place.clone()))),
+            None => {}
+        }
+    }
+    for (name, value) in entry.map(|entry| entry.env.as_slice()).unwrap_or_default() {
+        given.push((name, EnvLayer::Skill, EnvValue::Set(value.clone())));
+    }
+    for (name, layer, value) in given {
+        if name.is_empty() || matches!(&value, EnvValue::Set(secret) if secret.expose().is_empty()) {
+            continue;
+        }
+        // What the operator put into `env` of the whole configuration is meant for every run, declared or not.
+        let is_declared = layer == EnvLayer::Config || declared.contains(&name);
+        if let Some(refusal) = refusal(name, &value, is_declared) {
+            plan.refused.push((name.to_owned(), layer, refusal));
+        } else if inputs.config.env_precedence == EnvPrecedence::Host && inputs.host.contains(name) {
+            plan.vars.insert(name.to_owned(), EnvVar { layer: EnvLayer::Host, value: EnvValue::Inherit });
+        } else {
+            plan.vars.insert(name.to_owned(), EnvVar { layer, value });
+        }
+    }
+    plan
+}
+
+fn refusal(name: &str, value: &EnvValue, is_declared: bool) -> Option<Refusal> {
+    if !names::is_valid(name) {
+        return Some(Refusal::BadName);
+    }
+    if names::hijacks(name) {
+        return Some(Refusal::Hijacks);
+    }
+    if names::is_credential(name) && !is_declared {
+        return Some(Refusal::Undeclared);
+    }
+    matches!(value, EnvValue::Set(secret) if secret.expose().contains('\0')).then_some(Refusal::Nul)
+}

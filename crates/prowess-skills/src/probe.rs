@@ -1,0 +1,80 @@
+//! Probing: which programs does this host have?
+//!
+//! A program is a regular file that may be executed, in a folder of the search path, under its bare name.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+
+use crate::catalog::Catalog;
+
+/// Names to look for, times folders to look in, from which on listing the folders is cheaper than trying each name.
+const LIST_FROM: usize = 256;
+
+/// The programs that some skill of the catalogue asks for, and `brew`, which decides what can be installed.
+#[must_use]
+pub fn wanted_bins(catalog: &Catalog) -> BTreeSet<&str> {
+    let needs = catalog.skills().iter().map(|skill| &skill.metadata.needs);
+    let bins = needs.flat_map(|needs| needs.bins.iter().chain(&needs.any_bins)).map(String::as_str);
+    bins.chain(std::iter::once("brew")).collect()
+}
+
+/// Those of `wanted` that are programs in the folders of `path`. On Windows `extensions` is the value of `PATHEXT`.
+#[must_use]
+pub fn probe(wanted: &BTreeSet<&str>, path: &OsStr, extensions: Option<&str>) -> HashSet<String> {
+    let folders: Vec<PathBuf> = std::env::split_paths(path).filter(|dir| !dir.as_os_str().is_empty()).collect();
+    let endings = endings(extensions);
+    let wanted: Vec<&str> = wanted.iter().copied().filter(|name| is_bare(name)).collect();
+    let is_there = |name: &str| {
+        let names = endings.iter().map(|ending| format!("{name}{ending}"));
+        names.into_iter().any(|file| folders.iter().any(|dir| is_program(&dir.join(&file))))
+    };
+    if wanted.len() * folders.len() < LIST_FROM {
+        return wanted.into_iter().filter(|name| is_there(name)).map(str::to_owned).collect();
+    }
+    let files: HashMap<String, &str> =
+        wanted.iter().flat_map(|name| endings.iter().map(move |ending| (format!("{name}{ending}"), *name))).collect();
+    folders.par_iter().map(|dir| matches(dir, &files)).reduce(HashSet::new, |mut all, some| {
+        all.extend(some);
+        all
+    })
+}
+
+/// The wanted programs in one folder.
+fn matches(dir: &Path, files: &HashMap<String, &str>) -> HashSet<String> {
+    let Ok(entries) = dir.read_dir() else { return HashSet::new() };
+    let found = entries.flatten().filter_map(|entry| {
+        let name = entry.file_name();
+        let bin = *files.get(name.to_str()?)?;
+        is_program(&dir.join(&name)).then(|| bin.to_owned())
+    });
+    found.collect()
+}
+
+/// What may follow a program's name in its file name.
+fn endings(extensions: Option<&str>) -> Vec<String> {
+    let mut endings = vec![String::new()];
+    if cfg!(windows) {
+        let given = extensions.unwrap_or(".EXE;.CMD;.BAT;.COM").split(';').map(str::trim);
+        endings.extend(given.filter(|ending| !ending.is_empty()).map(str::to_owned));
+    }
+    endings
+}
+
+/// A name that can only mean a file in a folder of the search path.
+fn is_bare(name: &str) -> bool {
+    !name.is_empty() && !matches!(name, "." | "..") && !name.contains(['/', '\\', '\0'])
+}
+
+#[cfg(unix)]
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_program(path: &Path) -> bool {
+    path.is_file()
+}

@@ -1,0 +1,150 @@
+//! The snapshot: what a session works with, frozen.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::budget::Budget;
+use crate::catalog::Catalog;
+use crate::gate::{Gate, Objection};
+use crate::prompt::{self, Prompt};
+use crate::skill::Skill;
+
+/// A digest of everything in a snapshot that a model or a run could notice.
+///
+/// Equal exactly when the prompt, the skills and their needs are equal, in whichever process and whenever it was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Fingerprint([u8; 32]);
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// A skill that the gate did not let through, and why.
+#[derive(Debug, Clone)]
+pub struct HeldBack {
+    /// The skill.
+    pub skill: Arc<Skill>,
+    /// Every reason against it.
+    pub objections: Vec<Objection>,
+}
+
+/// The skills a session may use, and the prompt that tells the model about them.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    skills: Vec<Arc<Skill>>,
+    held_back: Vec<HeldBack>,
+    filter: Option<Vec<String>>,
+    prompt: Prompt,
+    fingerprint: Fingerprint,
+}
+
+impl Snapshot {
+    /// Puts every skill of the catalogue to the gate and renders those that pass.
+    ///
+    /// `home` is what locations in the prompt are shortened by.
+    #[must_use]
+    pub fn take(catalog: &Catalog, gate: &Gate<'_>, home: Option<&Path>, budget: &Budget) -> Self {
+        let mut skills = Vec::new();
+        let mut held_back = Vec::new();
+        for skill in catalog.skills() {
+            let objections = gate.objections(skill);
+            if objections.is_empty() {
+                skills.push(Arc::clone(skill));
+            } else {
+                held_back.push(HeldBack { skill: Arc::clone(skill), objections });
+            }
+        }
+        let visible = skills.iter().filter(|skill| skill.invocation.by_model).map(AsRef::as_ref);
+        let prompt = prompt::render(visible, home, gate.world.note.as_deref(), budget);
+        let filter = gate.filters.names();
+        let fingerprint = fingerprint(&prompt, &skills, filter.as_deref());
+        Self { skills, held_back, filter, prompt, fingerprint }
+    }
+
+    /// The skills that passed, hidden ones included.
+    #[must_use]
+    pub fn skills(&self) -> &[Arc<Skill>] {
+        &self.skills
+    }
+
+    /// The skills that passed and that the model may see, also those that the budget cut from the prompt.
+    pub fn visible(&self) -> impl Iterator<Item = &Arc<Skill>> {
+        self.skills.iter().filter(|skill| skill.invocation.by_model)
+    }
+
+    /// The skills that did not pass.
+    #[must_use]
+    pub fn held_back(&self) -> &[HeldBack] {
+        &self.held_back
+    }
+
+    /// The list of names that was applied, when there was one.
+    #[must_use]
+    pub fn filter(&self) -> Option<&[String]> {
+        self.filter.as_deref()
+    }
+
+    /// What the model is told.
+    #[must_use]
+    pub fn prompt(&self) -> &Prompt {
+        &self.prompt
+    }
+
+    /// What it is compared by.
+    #[must_use]
+    pub fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint
+    }
+}
+
+fn fingerprint(prompt: &Prompt, skills: &[Arc<Skill>], filter: Option<&[String]>) -> Fingerprint {
+    let mut digest = Digest(blake3::Hasher::new());
+    digest.text(&prompt.text);
+    digest.list(filter);
+    for skill in skills {
+        digest.skill(skill);
+    }
+    Fingerprint(*digest.0.finalize().as_bytes())
+}
+
+/// Feeds values so that no two different ones look alike: every text with its length, every list with its count.
+struct Digest(blake3::Hasher);
+
+impl Digest {
+    fn text(&mut self, text: &str) {
+        self.0.update(&(text.len() as u64).to_le_bytes());
+        self.0.update(text.as_bytes());
+    }
+
+    fn list(&mut self, items: Option<&[String]>) {
+        self.0.update(&items.map_or(u64::MAX, |items| items.len() as u64).to_le_bytes());
+        for item in items.unwrap_or_default() {
+            self.text(item);
+        }
+    }
+
+    fn option(&mut self, text: Option<&str>) {
+        self.0.update(&[u8::from(text.is_some())]);
+        self.text(text.unwrap_or_default());
+    }
+
+    fn skill(&mut self, skill: &Skill) {
+        self.text(skill.name.as_str());
+        self.text(skill.key());
+        self.text(skill.tier.label());
+        self.text(&skill.description);
+        self.text(&skill.file.to_string_lossy());
+        self.option(skill.metadata.primary_env.as_deref());
+        self.option(skill.dispatch.as_ref().map(|dispatch| dispatch.tool.as_str()));
+        let flags = [skill.metadata.always, skill.invocation.by_user, skill.invocation.by_model];
+        self.0.update(&flags.map(u8::from));
+        let needs = &skill.metadata.needs;
+        for list in [&needs.os, &needs.bins, &needs.any_bins, &needs.env, &needs.config, &skill.standard.allowed_tools]
+        {
+            self.list(Some(list));
+        }
+    }
+}
