@@ -1,0 +1,142 @@
+//! Which settings do we know, of what type, and what do they mean?
+//!
+//! One table, and a check that compares a tree with it. Unknown keys stay in the tree and are reported; values of the
+//! wrong type are reported and taken out, so that the default applies.
+
+mod check;
+mod table;
+
+use serde_json::Value;
+
+pub(crate) use check::{check_flag, plan_check};
+pub use table::KEYS;
+
+/// One known setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Key {
+    /// Its place: `<…>` stands for any one key or list position, `**` for any number of them.
+    pub path: &'static str,
+    /// What may be there.
+    pub kind: Kind,
+    /// What applies when nothing is there, as JSON.
+    pub default: Option<&'static str>,
+    /// What it is for.
+    pub meaning: &'static str,
+}
+
+/// What may be at a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A section whose keys are all in the table.
+    Section,
+    /// A section that may have other keys too.
+    Open,
+    /// A list of sections.
+    List,
+    /// Anything at all; it is not looked into.
+    Anything,
+    /// On or off.
+    Switch,
+    /// On, off, or one of these words.
+    SwitchOr(&'static [&'static str]),
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// A whole number within these bounds.
+    Count {
+        /// The smallest allowed.
+        min: u64,
+        /// The largest allowed.
+        max: u64,
+    },
+    /// A text.
+    Text,
+    /// A text that is not shown, or a reference to where it is kept.
+    Secret,
+    /// A list of texts.
+    TextList,
+    /// A list of texts, or `false` for none at all.
+    TextListOrFalse,
+}
+
+impl Key {
+    /// The value that applies when nothing is there.
+    #[must_use]
+    pub fn default_value(&self) -> Option<Value> {
+        serde_json::from_str(self.default?).ok()
+    }
+
+    /// How many wildcards the path matches with; `None` when it does not match.
+    fn matches(&self, path: &[String]) -> Option<usize> {
+        matches(&self.path.split('.').collect::<Vec<_>>(), path)
+    }
+}
+
+fn matches(pattern: &[&str], path: &[String]) -> Option<usize> {
+    match (pattern.split_first(), path.split_first()) {
+        (None, None) => Some(0),
+        (Some((&"**", rest)), Some((_, below))) => {
+            matches(pattern, below).or_else(|| matches(rest, below)).map(|wild| wild + 1)
+        }
+        (Some((segment, rest)), Some((_, below))) if segment.starts_with('<') => {
+            matches(rest, below).map(|wild| wild + 1)
+        }
+        (Some((segment, rest)), Some((key, below))) if segment == key => matches(rest, below),
+        _ => None,
+    }
+}
+
+/// The row of the table for this place, the most literal one if several fit.
+#[must_use]
+pub fn find(path: &[String]) -> Option<&'static Key> {
+    KEYS.iter().filter_map(|key| Some((key.matches(path)?, key))).min_by_key(|(wild, _)| *wild).map(|(_, key)| key)
+}
+
+/// Whether a list belongs at this place.
+pub(crate) fn is_list(path: &[String]) -> bool {
+    find(path).is_some_and(|key| matches!(key.kind, Kind::List | Kind::TextList | Kind::TextListOrFalse))
+}
+
+/// Second names of settings, and the first name of each.
+pub(crate) const ALIASES: [(&[&str], &[&str]); 1] =
+    [(&["skills", "load", "debounceMs"], &["skills", "load", "watchDebounceMs"])];
+
+/// The first name of the setting at `path`.
+pub(crate) fn canonical(path: &[String]) -> Vec<String> {
+    let alias = ALIASES.iter().find(|(alias, _)| path == *alias);
+    alias.map_or_else(|| path.to_vec(), |(_, first)| first.iter().map(|&segment| segment.to_owned()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{KEYS, Kind, find};
+
+    fn check(path: &str) -> Option<&'static str> {
+        find(&path.split('.').map(str::to_owned).collect::<Vec<_>>()).map(|key| key.path)
+    }
+
+    #[test]
+    fn the_most_literal_row_wins() {
+        assert_eq!(check("skills.entries.x.env"), Some("skills.entries.<key>.env"));
+        assert_eq!(check("env.vars"), Some("env.vars"));
+        assert_eq!(check("env.FOO"), Some("env.<NAME>"));
+        assert_eq!(check("channels.telegram.groups.1.skills"), Some("channels.**.skills"));
+        assert_eq!(check("channels.telegram.groups"), None);
+        assert_eq!(check("agents.list.0.skills"), Some("agents.list.<n>.skills"));
+    }
+
+    #[test]
+    fn the_table_is_sound() {
+        for (position, key) in KEYS.iter().enumerate() {
+            assert!(KEYS[..position].iter().all(|other| other.path != key.path), "twice: {}", key.path);
+            assert_eq!(key.default.is_some(), key.default_value().is_some(), "default of {}", key.path);
+            assert!(!key.meaning.is_empty() && !key.meaning.ends_with('.'), "meaning of {}", key.path);
+            let parent: Vec<_> = key.path.split('.').collect();
+            for depth in 1..parent.len() {
+                let above = parent[..depth].join(".");
+                let row = KEYS.iter().find(|other| other.path == above);
+                assert!(above.contains("**") || row.is_some(), "{} has no row for {above}", key.path);
+                assert!(row.is_none_or(|row| matches!(row.kind, Kind::Section | Kind::Open | Kind::List)), "{above}");
+            }
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! What went less than well, without stopping us?
+
+use std::fmt;
+use std::path::PathBuf;
+
+use crate::KeyPath;
+
+/// Something in the configuration that the operator should know about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Warning {
+    /// Where in the configuration; the root when it is about a whole file.
+    pub path: KeyPath,
+    /// In which file, if it is in one.
+    pub file: Option<PathBuf>,
+    /// What it is.
+    pub kind: WarningKind,
+}
+
+/// What a [`Warning`] is about. Values are never part of it: they may be secrets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum WarningKind {
+    /// We do not know this key; it is kept and does nothing here.
+    UnknownKey {
+        /// A known key with a similar name.
+        suggestion: Option<String>,
+    },
+    /// The value has the wrong type; the default is used.
+    WrongType {
+        /// What would be right.
+        expected: String,
+        /// The type that is there.
+        found: &'static str,
+    },
+    /// The value has the right type but is not allowed; the default is used.
+    NotAllowed {
+        /// What would be right.
+        expected: String,
+    },
+    /// The value has the wrong type but reads as the right one, so it is taken.
+    Converted {
+        /// What would be right.
+        expected: String,
+        /// The type that is there.
+        found: &'static str,
+    },
+    /// `${NAME}` names a variable that is missing or empty, so the value is unavailable.
+    Unavailable {
+        /// The variable.
+        variable: String,
+    },
+    /// A second name for a setting, which also appears under its first name; the first name wins.
+    AliasIgnored {
+        /// The name that is used.
+        used: String,
+    },
+    /// A variable that a configuration must not set.
+    RefusedVariable {
+        /// The variable.
+        name: String,
+        /// Why not.
+        reason: &'static str,
+    },
+    /// The login shell's variables are asked for; they are never imported.
+    ShellImport,
+    /// Several agents say they are the default; the first one is.
+    SeveralDefaults {
+        /// The agent that is used.
+        used: String,
+    },
+    /// Two agents have the same id; the first one counts.
+    DuplicateAgent {
+        /// The id.
+        id: String,
+    },
+    /// A key with a meaning of its own to the peer's runtime, which no merge carries over.
+    SkippedKey {
+        /// The key.
+        key: String,
+    },
+    /// A line of a `.env` file that is not `NAME=value`.
+    BadLine {
+        /// The line, counted from 1.
+        line: usize,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// A `.env` file that is there but cannot be read.
+    Unreadable {
+        /// The cause.
+        reason: String,
+    },
+    /// The configuration file is blank, which counts as an empty configuration.
+    BlankFile,
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.path.segments().is_empty() {
+            write!(f, "{}: ", self.path)?;
+        }
+        write!(f, "{}", self.kind)?;
+        match &self.file {
+            Some(file) => write!(f, " (in {})", file.display()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for WarningKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownKey { suggestion: Some(near) } => write!(f, "unknown key, ignored; did you mean `{near}`?"),
+            Self::UnknownKey { suggestion: None } => f.write_str("unknown key, ignored"),
+            Self::WrongType { expected, found } => {
+                write!(f, "expected {expected}, found {found}; the default is used instead")
+            }
+            Self::NotAllowed { expected } => write!(f, "expected {expected}; the default is used instead"),
+            Self::Converted { expected, found } => write!(f, "{found} taken as {expected}; write it as {expected}"),
+            Self::Unavailable { variable } => {
+                write!(f, "the variable {variable} is missing or empty, so this value is unavailable; set {variable}")
+            }
+            Self::AliasIgnored { used } => write!(f, "ignored, because `{used}` is set too; remove one of them"),
+            Self::RefusedVariable { name, reason } => write!(f, "the variable {name:?} is not set: {reason}"),
+            Self::ShellImport => {
+                f.write_str("the login shell is not asked for variables; list them in env.vars or a .env file")
+            }
+            Self::SeveralDefaults { used } => {
+                write!(f, "several agents are marked as default, `{used}` is used; mark only one")
+            }
+            Self::DuplicateAgent { id } => {
+                write!(f, "the agent id `{id}` appears more than once and only the first counts; rename the other")
+            }
+            Self::SkippedKey { key } => write!(f, "the key `{key}` is not taken over from an include; rename it"),
+            Self::BadLine { line, reason } => write!(f, "line {line} is skipped: {reason}"),
+            Self::Unreadable { reason } => write!(f, "cannot be read and is skipped: {reason}"),
+            Self::BlankFile => f.write_str("the file is blank and counts as an empty configuration; write {} to it"),
+        }
+    }
+}
