@@ -1,0 +1,163 @@
+//! The command line: what can be asked for?
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Find, gate and show agent skills.
+#[derive(Debug, Parser)]
+#[command(name = "prowess", version, arg_required_else_help = true, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) globals: Globals,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Options of every command.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct Globals {
+    /// Print JSON
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Use this agent's workspace and skill list
+    #[arg(long, global = true, value_name = "ID")]
+    pub(crate) agent: Option<String>,
+    /// Use this workspace instead of the agent's
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) workspace: Option<PathBuf>,
+    /// Read this configuration file
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Use a separate set of state, configuration and workspace
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+    /// Use the profile `dev`
+    #[arg(long, global = true)]
+    pub(crate) dev: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// See which skills there are, what the model is told of them, and why not the others
+    Skills {
+        #[command(subcommand)]
+        command: Option<Skills>,
+        #[command(flatten)]
+        options: SkillOptions,
+    },
+    /// Read and change the configuration
+    Config {
+        #[command(subcommand)]
+        command: Config,
+    },
+    /// Prepare a workspace: the folder and its starting files
+    Setup,
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Options of the skills commands.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct SkillOptions {
+    /// Apply the skill list of this channel, for example telegram.groups.42
+    #[arg(long, global = true, value_name = "PATH")]
+    pub(crate) channel: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Skills {
+    /// List skills and whether they are ready
+    List {
+        /// Only those that are ready
+        #[arg(long)]
+        eligible: bool,
+        /// Show whole descriptions and what is missing
+        #[arg(short, long)]
+        verbose: bool,
+    },
+    /// Show one skill
+    Info {
+        /// The skill's name or key
+        name: String,
+    },
+    /// Check everything; exits with 1 when something is broken
+    Check,
+    /// Tell the whole story of one skill, or account for every folder that could be one
+    Explain {
+        /// The skill's name, key or folder
+        name: Option<String>,
+    },
+    /// Print exactly what a model is told
+    Prompt {
+        /// How much of a system prompt the run gets
+        #[arg(long, value_enum, default_value_t = Mode::Full)]
+        mode: Mode,
+        /// At most this many characters, or tokens when followed by `t`
+        #[arg(long, value_name = "N[t]", value_parser = parse_budget)]
+        budget: Option<BudgetFlag>,
+        /// The name of the tool that reads files
+        #[arg(long, value_name = "NAME", default_value = "read")]
+        read_tool: String,
+    },
+    /// List the slash commands
+    Commands {
+        /// Show what this message would call, instead
+        #[arg(long, value_name = "MESSAGE", allow_hyphen_values = true)]
+        resolve: Option<String>,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Mode {
+    Full,
+    Minimal,
+    None,
+}
+
+/// A budget as given on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BudgetFlag {
+    Chars(usize),
+    Tokens(usize),
+}
+
+fn parse_budget(text: &str) -> Result<BudgetFlag, String> {
+    let (digits, in_tokens) = match text.strip_suffix('t') {
+        Some(digits) => (digits, true),
+        None => (text, false),
+    };
+    let number = digits.parse().map_err(|_| "give a number of characters, or of tokens as in 4000t".to_owned())?;
+    Ok(if in_tokens { BudgetFlag::Tokens(number) } else { BudgetFlag::Chars(number) })
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Config {
+    /// Show a value and where it comes from, or everything
+    Get {
+        /// A path such as skills.limits.maxSkillsInPrompt
+        path: Option<String>,
+        /// Show secrets instead of hiding them
+        #[arg(long)]
+        show_secrets: bool,
+    },
+    /// Set a value in the configuration file
+    Set {
+        /// A path such as skills.entries.github.enabled
+        path: String,
+        /// JSON, or else plain text
+        #[arg(allow_hyphen_values = true)]
+        value: String,
+    },
+    /// Remove a value from the configuration file
+    Unset {
+        /// A path such as skills.entries.github.enabled
+        path: String,
+    },
+    /// Print the path of the configuration file
+    Path,
+}

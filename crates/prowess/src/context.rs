@@ -1,0 +1,188 @@
+//! The context: flags, variables and files, turned into the values the ground floor works with.
+
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use prowess_config::{Agent, Config, Env, KeyPath, LocationFlags, Locations, channel_skills};
+use prowess_skills::{
+    Budget, Catalog, Filter, Filters, Gate, Machine, Places, PluginPlaces, Problem, ProblemKind, Reach, Secret,
+    SkillsConfig, Snapshot, World, find_bundled, plugin_dirs, probe, this_system, wanted_bins,
+};
+
+use crate::bundled;
+use crate::cli::Globals;
+use crate::failure::Failure;
+
+/// Where things are and what was asked for.
+pub(crate) struct Context {
+    pub(crate) locations: Locations,
+    pub(crate) config: Config,
+    pub(crate) agent: Agent,
+    pub(crate) workspace: PathBuf,
+}
+
+impl Context {
+    /// Reads the environment and the configuration.
+    pub(crate) fn load(globals: &Globals) -> Result<Self, Failure> {
+        let env = Env::from_process();
+        let locations = locations(globals, &env)?;
+        let config = Config::load(&locations, &env).map_err(|error| {
+            Failure::input(error).hint(format!("the configuration is {}", locations.config_path.display()))
+        })?;
+        let agents = config.agents();
+        let agent = match &globals.agent {
+            Some(id) => agents.get(id).map_err(Failure::input)?,
+            None => agents.default_agent(),
+        };
+        let workspace = match &globals.workspace {
+            Some(dir) => locations.expand(&dir.to_string_lossy()),
+            None => agents.workspace(agent, &locations),
+        };
+        let agent = agent.clone();
+        Ok(Self { locations, config, agent, workspace })
+    }
+
+    /// The user's home, which paths are shortened by.
+    pub(crate) fn user_home(&self) -> &Path {
+        &self.locations.os_home
+    }
+}
+
+/// Where things are, without reading the configuration.
+pub(crate) fn locations(globals: &Globals, env: &Env) -> Result<Locations, Failure> {
+    let flags = LocationFlags { profile: globals.profile.clone(), dev: globals.dev, config: globals.config.clone() };
+    let cwd = std::env::current_dir().map_err(|error| Failure::ours(format!("no current directory: {error}")))?;
+    Locations::probe(env, &cwd, &flags).map_err(Failure::usage)
+}
+
+/// The skills as they are here and now.
+pub(crate) struct View {
+    pub(crate) context: Context,
+    pub(crate) settings: SkillsConfig,
+    pub(crate) filters: Filters,
+    pub(crate) catalog: Catalog,
+    pub(crate) world: World,
+    /// Problems of the configuration and of plugins, then those of the catalogue.
+    pub(crate) problems: Vec<Problem>,
+    pub(crate) roots: Vec<prowess_skills::Root>,
+}
+
+impl View {
+    /// Reads all skills and looks at this host.
+    pub(crate) fn load(context: Context, channel: Option<&str>) -> Result<Self, Failure> {
+        let filters = filters(&context, channel)?;
+        let file = &context.locations.config_path;
+        let (mut settings, setting_problems) = SkillsConfig::read(&context.config.tree()["skills"], file);
+        if let Some(limit) = context.agent.max_skills_prompt_chars {
+            settings.limits.prompt_chars = usize::try_from(limit).unwrap_or(usize::MAX);
+        }
+        let mut problems: Vec<Problem> =
+            context.config.warnings().iter().map(|warning| warned(warning, file)).collect();
+        // The schema check has seen most of what is wrong with the section; what it has not is added.
+        problems.extend(setting_problems.into_iter().filter(|_| context.config.warnings().is_empty()));
+
+        let places = places(&context, &settings, &mut problems);
+        let targets = settings.allow_symlink_targets.iter().map(|path| context.locations.expand(path));
+        let reach = Reach {
+            limits: settings.limits.clone(),
+            link_targets: targets.filter_map(|path| path.canonicalize().ok()).collect(),
+        };
+        let roots = places.roots();
+        let catalog = Catalog::load(&roots, &reach);
+        problems.extend_from_slice(catalog.problems());
+        let world = look(&context, &catalog);
+        Ok(Self { context, settings, filters, catalog, world, problems, roots })
+    }
+
+    pub(crate) fn gate(&self) -> Gate<'_> {
+        Gate { world: &self.world, config: &self.settings, filters: &self.filters }
+    }
+
+    pub(crate) fn budget(&self) -> Budget {
+        Budget::from(&self.settings.limits)
+    }
+
+    pub(crate) fn snapshot(&self, budget: &Budget) -> Snapshot {
+        Snapshot::take(&self.catalog, &self.gate(), Some(self.context.user_home()), budget)
+    }
+
+    /// `env` of the configuration, for environment plans.
+    pub(crate) fn config_env(&self) -> Vec<(String, Secret)> {
+        let provided = &self.context.config.config_env().variables;
+        provided.iter().map(|(name, variable)| (name.clone(), Secret::new(variable.value.expose()))).collect()
+    }
+}
+
+fn filters(context: &Context, channel: Option<&str>) -> Result<Filters, Failure> {
+    let list = |names: Option<Vec<String>>| names.map_or_else(Filter::any, Filter::only);
+    let channel = match channel {
+        Some(path) => {
+            let path: KeyPath = path.parse().map_err(Failure::usage)?;
+            list(channel_skills(context.config.tree(), &path))
+        }
+        None => Filter::any(),
+    };
+    Ok(Filters { agent: list(context.agent.skills.clone()), channel })
+}
+
+fn warned(warning: &prowess_config::Warning, file: &Path) -> Problem {
+    let path = warning.file.as_deref().unwrap_or(file);
+    let at = if warning.path.segments().is_empty() { String::new() } else { format!("{}: ", warning.path) };
+    let reason = format!("{at}{}", warning.kind);
+    let fix = if warning.path.segments().is_empty() {
+        "edit the file".to_owned()
+    } else {
+        format!("edit the file, or run: prowess config unset '{}'", warning.path)
+    };
+    Problem::new(ProblemKind::Setting, path, reason, fix)
+}
+
+fn places(context: &Context, settings: &SkillsConfig, problems: &mut Vec<Problem>) -> Places {
+    let env = context.config.env();
+    let locations = &context.locations;
+    let program = std::env::current_exe().ok();
+    let bundled = find_bundled(env.get("OPENCLAW_BUNDLED_SKILLS_DIR"), program.as_deref());
+    let bundled = bundled.or_else(|| {
+        let laid_out = bundled::lay_out(&locations.state_dir);
+        laid_out
+            .map_err(|error| {
+                let reason = format!("the bundled skills cannot be laid out here: {error}");
+                let fix = "make the folder writable, or set OPENCLAW_BUNDLED_SKILLS_DIR";
+                problems.push(Problem::new(ProblemKind::Unreadable, &locations.state_dir, reason, fix));
+            })
+            .ok()
+    });
+    let paths = context.config.tree()["plugins"]["load"]["paths"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let beside = program.as_deref().and_then(Path::parent).map(|dir| dir.join("extensions")).filter(|dir| dir.is_dir());
+    let plugins = PluginPlaces {
+        configured: paths.iter().filter_map(serde_json::Value::as_str).map(|path| locations.expand(path)).collect(),
+        workspace: Some(context.workspace.clone()),
+        bundled: env.text("OPENCLAW_BUNDLED_PLUGINS_DIR").map(PathBuf::from).or(beside),
+        state: Some(locations.state_dir.clone()),
+    };
+    let (plugin_dirs, plugin_problems) = plugin_dirs(&plugins, context.config.tree());
+    problems.extend(plugin_problems);
+    Places {
+        extra: settings.extra_dirs.iter().map(|dir| locations.expand(dir)).collect(),
+        plugins: plugin_dirs,
+        bundled,
+        managed: Some(locations.managed_skills_dir.clone()),
+        home: Some(locations.os_home.clone()),
+        workspace: Some(context.workspace.clone()),
+    }
+}
+
+/// What this host has, of what the skills ask for.
+fn look(context: &Context, catalog: &Catalog) -> World {
+    let env = context.config.env();
+    let path = env.get("PATH").unwrap_or_default();
+    let bins = probe(&wanted_bins(catalog), OsStr::new(path), env.get("PATHEXT"));
+    let set = env.iter().filter(|(_, value)| !value.trim().is_empty());
+    World {
+        machines: vec![Machine { os: this_system().into_owned(), bins }],
+        env: set.map(|(name, _)| name.to_owned()).collect::<HashSet<_>>(),
+        config: context.config.tree().clone(),
+        note: None,
+    }
+}

@@ -1,0 +1,52 @@
+//! The prowess command.
+
+mod bundled;
+mod cli;
+mod config;
+mod context;
+mod failure;
+mod output;
+mod setup;
+mod skills;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use cli::{Cli, Command};
+use context::Context;
+use failure::Failure;
+use output::Report;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let done = run(&cli).and_then(|report| {
+        report.print().map_err(|error| Failure::ours(format!("cannot write the output: {error}")))?;
+        Ok(report.code)
+    });
+    match done {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => {
+            if cli.globals.json {
+                println!("{:#}", failure.to_json());
+            }
+            anstream::eprint!("{failure}");
+            ExitCode::from(failure.fault as u8)
+        }
+    }
+}
+
+fn run(cli: &Cli) -> Result<Report, Failure> {
+    match &cli.command {
+        Command::Skills { command, options } => {
+            skills::run(command.as_ref(), options, Context::load(&cli.globals)?, cli.globals.json)
+        }
+        Command::Config { command } => config::run(command, &cli.globals),
+        Command::Setup => setup::run(&cli.globals),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Cli::command(), "prowess", &mut script);
+            String::from_utf8(script).map(Report::text).map_err(Failure::ours)
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Output: data to stdout, the rest to stderr, colour only where it is understood.
+
+use std::fmt::Write as _;
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+
+use anstyle::{AnsiColor, Style};
+use comfy_table::presets::UTF8_FULL_CONDENSED;
+use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width};
+use prowess_skills::{Problem, Severity, text};
+use serde::Serialize;
+
+use crate::failure::Failure;
+
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+pub(crate) const BAD: Style = AnsiColor::Red.on_default();
+pub(crate) const WARN: Style = AnsiColor::Yellow.on_default();
+pub(crate) const DIM: Style = Style::new().dimmed();
+pub(crate) const BOLD: Style = Style::new().bold();
+
+/// What a command has to say, and the exit code it ends with.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    pub(crate) text: String,
+    pub(crate) code: u8,
+}
+
+impl Report {
+    pub(crate) fn text(text: impl Into<String>) -> Self {
+        Self { text: text.into(), code: 0 }
+    }
+
+    /// JSON with two spaces of indent and a final newline.
+    pub(crate) fn json(value: &impl Serialize) -> Result<Self, Failure> {
+        let mut text = serde_json::to_string_pretty(value).map_err(Failure::ours)?;
+        text.push('\n');
+        Ok(Self::text(text))
+    }
+
+    pub(crate) fn code(mut self, code: u8) -> Self {
+        self.code = code;
+        self
+    }
+
+    /// Writes the text; a reader that has gone away is no failure.
+    pub(crate) fn print(&self) -> std::io::Result<()> {
+        let mut out = anstream::stdout().lock();
+        match out.write_all(self.text.as_bytes()).and_then(|()| out.flush()) {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+            done => done,
+        }
+    }
+}
+
+/// `text` in a style, for a terminal; plain output drops it again.
+pub(crate) fn paint(style: Style, text: &str) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+/// Text that came from a skill or a file name: one line, nothing hidden.
+pub(crate) fn safe(text: &str) -> String {
+    text::clean(text).trim().to_owned()
+}
+
+/// A path for people: the home directory is `~`.
+pub(crate) fn short_path(path: &Path, home: &Path) -> String {
+    safe(&prowess_skills::compact(&path.to_string_lossy(), Some(home)))
+}
+
+/// `count` things, with the word in the right number.
+pub(crate) fn count(number: usize, word: &str) -> String {
+    format!("{number} {word}{}", if number == 1 { "" } else { "s" })
+}
+
+/// The columns of the terminal, or what OpenClaw assumes when there is none.
+fn columns() -> u16 {
+    terminal_size::terminal_size().map_or(120, |(width, _)| width.0).max(60)
+}
+
+/// A table that fits the terminal. `fixed` columns keep their width; the others share what is left.
+pub(crate) fn table(header: &[&str], fixed: &[usize], rows: Vec<Vec<String>>) -> String {
+    let mut table = Table::new();
+    table.load_style(UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::DynamicFullWidth);
+    table.set_width(columns()).set_header(header.to_vec());
+    for row in rows {
+        table.add_row(row);
+    }
+    for &index in fixed {
+        if let Some(column) = table.column_mut(index) {
+            column.set_constraint(ColumnConstraint::ContentWidth);
+        }
+    }
+    for index in (0..header.len()).filter(|index| !fixed.contains(index)) {
+        if let Some(column) = table.column_mut(index) {
+            column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(16)));
+        }
+    }
+    format!("{table}\n")
+}
+
+/// A problem on one or two lines, with what to do about it.
+pub(crate) fn problem(out: &mut String, problem: &Problem, home: &Path) {
+    let (style, word) = match problem.severity() {
+        Severity::Error => (BAD, "error"),
+        Severity::Warning => (WARN, "warning"),
+        Severity::Note => (DIM, "note"),
+    };
+    let mut place = short_path(&problem.path, home);
+    if let Some(at) = problem.at {
+        let _ = write!(place, ":{}:{}", at.line, at.column);
+    }
+    let _ = writeln!(out, "  {} {place}", paint(style, word));
+    let _ = writeln!(out, "    {}", safe(&problem.reason));
+    let _ = writeln!(out, "    {} {}", paint(DIM, "fix:"), safe(&problem.fix));
+}

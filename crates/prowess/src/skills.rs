@@ -1,0 +1,109 @@
+//! `prowess skills`: which skills do I have, which may the model see, what does it see, and why not the others?
+
+mod check;
+mod commands;
+mod explain;
+mod fix;
+mod info;
+mod list;
+mod prompt;
+mod shape;
+
+use prowess_skills::{Objection, Skill};
+
+use crate::cli::{SkillOptions, Skills};
+use crate::context::{Context, View};
+use crate::failure::Failure;
+use crate::output::{BAD, DIM, GOOD, Report, WARN, paint};
+
+/// Runs one of the skills commands; without one, `list`.
+pub(crate) fn run(
+    command: Option<&Skills>,
+    options: &SkillOptions,
+    context: Context,
+    json: bool,
+) -> Result<Report, Failure> {
+    let view = View::load(context, options.channel.as_deref())?;
+    match command {
+        None => list::run(&view, list::Options::default(), json),
+        Some(Skills::List { eligible, verbose }) => {
+            list::run(&view, list::Options { eligible: *eligible, verbose: *verbose }, json)
+        }
+        Some(Skills::Info { name }) => info::run(&view, name, json),
+        Some(Skills::Check) => check::run(&view, json),
+        Some(Skills::Explain { name: Some(name) }) => explain::one(&view, name, json),
+        Some(Skills::Explain { name: None }) => explain::all(&view, json),
+        Some(Skills::Prompt { mode, budget, read_tool }) => prompt::run(&view, *mode, *budget, read_tool, json),
+        Some(Skills::Commands { resolve }) => commands::run(&view, resolve.as_deref(), json),
+    }
+}
+
+/// How a skill stands, in one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    Ready,
+    Disabled,
+    Blocked,
+    Excluded,
+    Unreadable,
+    Missing,
+}
+
+impl Standing {
+    fn of(objections: &[Objection]) -> Self {
+        let has = |wanted: fn(&Objection) -> bool| objections.iter().any(wanted);
+        if objections.is_empty() {
+            Self::Ready
+        } else if has(|objection| *objection == Objection::Disabled) {
+            Self::Disabled
+        } else if has(|objection| *objection == Objection::NotListed) {
+            Self::Blocked
+        } else if has(|objection| matches!(objection, Objection::Unreadable(_))) {
+            Self::Unreadable
+        } else if objections.iter().all(Objection::is_filter) {
+            Self::Excluded
+        } else {
+            Self::Missing
+        }
+    }
+
+    fn painted(self) -> String {
+        match self {
+            Self::Ready => paint(GOOD, "✓ ready"),
+            Self::Disabled => paint(DIM, "⏸ disabled"),
+            Self::Blocked => paint(WARN, "⊘ blocked"),
+            Self::Excluded => paint(DIM, "⊘ excluded"),
+            Self::Unreadable => paint(BAD, "✗ unreadable"),
+            Self::Missing => paint(BAD, "✗ missing"),
+        }
+    }
+}
+
+/// The picture and name of a skill.
+fn title(skill: &Skill) -> String {
+    format!("{} {}", skill.emoji.as_deref().unwrap_or("📦"), skill.name)
+}
+
+/// The skill with this name or key; else a failure that names those with a similar one.
+fn find<'a>(view: &'a View, name: &str) -> Result<&'a Skill, Failure> {
+    view.catalog.find(name).map(AsRef::as_ref).ok_or_else(|| {
+        let near = similar(view, name);
+        let failure = Failure::input(format!("there is no skill `{}`", crate::output::safe(name)));
+        let failure =
+            if near.is_empty() { failure } else { failure.hint(format!("did you mean {}?", near.join(" or "))) };
+        failure.hint("prowess skills list shows all skills, prowess skills explain also what could not be read")
+    })
+}
+
+/// Names that differ from `name` only in case, separators or a part.
+fn similar(view: &View, name: &str) -> Vec<String> {
+    let plain = |text: &str| text.to_lowercase().replace([' ', '_', '-', '/'], "");
+    let wanted = plain(name);
+    let near = |other: &str| {
+        let other = plain(other);
+        !wanted.is_empty()
+            && (other == wanted || other.starts_with(&wanted) || (wanted.starts_with(&other) && other.len() > 2))
+    };
+    let names = view.catalog.skills().iter().map(|skill| skill.name.as_str());
+    names.filter(|name| near(name)).take(3).map(|name| format!("`{name}`")).collect()
+}

@@ -1,0 +1,285 @@
+//! `skills explain`: the whole story of one skill, or an account of every folder that could be one.
+//!
+//! The stages are those a skill goes through, in order, from file to prompt. The first that stops it is marked; the
+//! rest is told all the same, because a skill often has more than one thing in its way.
+
+mod account;
+
+use std::fmt::Write as _;
+
+use prowess_skills::{Objection, Problem, Severity, Skill, Snapshot, env};
+use serde::Serialize;
+
+use super::fix::{self, Fix};
+use super::{Standing, commands, info, title};
+use crate::context::View;
+use crate::failure::Failure;
+use crate::output::{self, BAD, BOLD, DIM, GOOD, Report, WARN, paint, safe, short_path};
+
+pub(super) use account::all;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct StoryShape {
+    name: String,
+    outcome: &'static str,
+    stages: Vec<StageShape>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    frontmatter: Option<serde_json::Map<String, serde_json::Value>>,
+    fixes: Vec<FixShape>,
+}
+
+#[derive(Serialize)]
+struct StageShape {
+    stage: &'static str,
+    passed: bool,
+    details: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct FixShape {
+    why: String,
+    command: String,
+}
+
+/// One stage of the story.
+struct Stage {
+    name: &'static str,
+    passed: bool,
+    details: Vec<String>,
+}
+
+/// Tells the story of the skill with this name, key or folder.
+pub(super) fn one(view: &View, name: &str, json: bool) -> Result<Report, Failure> {
+    if let Some(skill) = view.catalog.find(name) {
+        return story(view, skill, json);
+    }
+    let broken: Vec<_> = view.catalog.broken().iter().filter(|broken| broken.dir.ends_with(name)).collect();
+    if broken.is_empty() {
+        return super::find(view, name).map(|_| Report::default());
+    }
+    let home = view.context.user_home();
+    let stages: Vec<Stage> = broken
+        .iter()
+        .map(|broken| Stage { name: "file", passed: false, details: problem_lines(&broken.problem, home) })
+        .collect();
+    let fixes: Vec<Fix> = broken.iter().filter_map(|broken| fix::for_problem(&broken.problem)).collect();
+    finish(name, "broken", &stages, None, None, &fixes, json)
+}
+
+fn story(view: &View, skill: &Skill, json: bool) -> Result<Report, Failure> {
+    let objections = view.gate().objections(skill);
+    let snapshot = view.snapshot(&view.budget());
+    let stages = [
+        file(view, skill),
+        read(view, skill),
+        merge(view, skill),
+        needs(skill, &objections),
+        gate(&objections),
+        prompt(skill, &snapshot),
+        command(view, skill, &objections),
+        environment(view, skill),
+    ];
+    let shown = objections.is_empty() && skill.invocation.by_model;
+    let dropped = snapshot.prompt().cut.dropped.iter().any(|name| name == skill.name.as_str());
+    let outcome = match Standing::of(&objections) {
+        Standing::Ready if dropped => "cut",
+        Standing::Ready if shown => "visible",
+        Standing::Ready => "hidden",
+        _ => "held back",
+    };
+    let mut fixes = fix::for_skill(view, skill, &objections);
+    let bundled =
+        view.roots.iter().find(|root| root.tier == prowess_skills::Tier::Bundled).map(|root| root.path.as_path());
+    let own =
+        view.problems.iter().filter(|problem| problem.path == skill.file && fix::is_theirs(&problem.path, bundled));
+    fixes.extend(own.filter_map(fix::for_problem));
+    if dropped {
+        fixes.push(Fix {
+            why: "the prompt is full".to_owned(),
+            command: "prowess config set skills.limits.maxSkillsPromptChars NUMBER".to_owned(),
+        });
+    }
+    let block = shown.then(|| block(&snapshot, skill)).flatten();
+    let bytes = std::fs::read(&skill.file).unwrap_or_default();
+    let flat = prowess_skills::Document::parse(&bytes).map(|document| document.flat()).unwrap_or_default();
+    let flat = flat.into_iter().map(|(key, value)| (key, value.into())).collect();
+    finish(&title(skill), outcome, &stages, block, Some(flat), &fixes, json)
+}
+
+fn finish(
+    name: &str,
+    outcome: &'static str,
+    stages: &[Stage],
+    block: Option<String>,
+    frontmatter: Option<serde_json::Map<String, serde_json::Value>>,
+    fixes: &[Fix],
+    json: bool,
+) -> Result<Report, Failure> {
+    if json {
+        let stage = |stage: &Stage| StageShape {
+            stage: stage.name,
+            passed: stage.passed,
+            details: stage.details.iter().map(|line| anstream::adapter::strip_str(line).to_string()).collect(),
+        };
+        return Report::json(&StoryShape {
+            name: name.to_owned(),
+            outcome,
+            stages: stages.iter().map(stage).collect(),
+            prompt: block,
+            frontmatter,
+            fixes: fixes.iter().map(|fix| FixShape { why: fix.why.clone(), command: fix.command.clone() }).collect(),
+        });
+    }
+    let mut out = format!("{} {}\n", paint(BOLD, &safe(name)), paint(DIM, outcome));
+    for stage in stages {
+        let mark = if stage.passed { paint(GOOD, "✓") } else { paint(BAD, "✗") };
+        let mut details = stage.details.iter();
+        let _ = writeln!(out, "{mark} {:<12} {}", stage.name, details.next().map_or("", String::as_str));
+        for line in details {
+            let _ = writeln!(out, "  {:<12} {line}", "");
+        }
+    }
+    if let Some(block) = block {
+        let _ = write!(out, "\n{}\n{block}", paint(BOLD, "In the prompt"));
+    }
+    if !fixes.is_empty() {
+        let _ = writeln!(out, "\n{}", paint(BOLD, "To fix it"));
+        for fix in fixes {
+            let _ = writeln!(out, "  {}\n    {}", paint(DIM, &format!("# {}", safe(&fix.why))), fix.command);
+        }
+    }
+    Ok(Report::text(out))
+}
+
+fn file(view: &View, skill: &Skill) -> Stage {
+    let home = view.context.user_home();
+    let details = vec![
+        short_path(&skill.file, home),
+        format!("found in the {} tier ({})", skill.tier.word(), skill.tier.label()),
+    ];
+    Stage { name: "file", passed: true, details }
+}
+
+fn read(view: &View, skill: &Skill) -> Stage {
+    let home = view.context.user_home();
+    let own: Vec<&Problem> = view.problems.iter().filter(|problem| problem.path == skill.file).collect();
+    let mut details = vec![if own.is_empty() {
+        "read as it is".to_owned()
+    } else {
+        format!("read with {}", output::count(own.len(), "remark"))
+    }];
+    details.extend(own.iter().flat_map(|problem| problem_lines(problem, home)));
+    let violations = skill.violations();
+    details.extend(violations.iter().map(|rule| paint(DIM, &format!("Agent Skills standard: {rule}"))));
+    Stage { name: "frontmatter", passed: own.iter().all(|problem| problem.severity() < Severity::Error), details }
+}
+
+fn problem_lines(problem: &Problem, home: &std::path::Path) -> Vec<String> {
+    let place = problem
+        .at
+        .map_or_else(|| short_path(&problem.path, home), |at| format!("line {}, column {}", at.line, at.column));
+    vec![format!("{}: {}", paint(WARN, &place), safe(&problem.reason)), format!("  fix: {}", safe(&problem.fix))]
+}
+
+fn merge(view: &View, skill: &Skill) -> Stage {
+    let home = view.context.user_home();
+    let hidden = view.catalog.shadowed().iter().filter(|shadowed| shadowed.skill.name == skill.name);
+    let mut details: Vec<String> = hidden
+        .map(|shadowed| format!("shadows {} ({})", short_path(&shadowed.skill.file, home), shadowed.skill.tier.word()))
+        .collect();
+    if details.is_empty() {
+        details.push("the only skill of this name".to_owned());
+    }
+    Stage { name: "name", passed: true, details }
+}
+
+fn needs(skill: &Skill, objections: &[Objection]) -> Stage {
+    let needs = info::needs(skill, objections);
+    let mut details: Vec<String> = needs.lines().map(|line| line.trim().to_owned()).collect();
+    if details.is_empty() {
+        details.push(if skill.unreadable.is_some() { "not known" } else { "nothing" }.to_owned());
+    }
+    if skill.metadata.always {
+        details.push("`always` is set: programs, variables and settings are not asked for".to_owned());
+    }
+    let unmet = |objection: &Objection| !objection.items().is_empty() || matches!(objection, Objection::Unreadable(_));
+    Stage { name: "needs", passed: !objections.iter().any(unmet), details }
+}
+
+fn gate(objections: &[Objection]) -> Stage {
+    let mut details: Vec<String> = objections.iter().map(|objection| safe(&objection.to_string())).collect();
+    if details.is_empty() {
+        details.push("no objection".to_owned());
+    }
+    Stage { name: "gate", passed: objections.is_empty(), details }
+}
+
+fn prompt(skill: &Skill, snapshot: &Snapshot) -> Stage {
+    let name = skill.name.as_str();
+    let passed_gate = snapshot.skills().iter().any(|passed| passed.name == skill.name);
+    let cut = &snapshot.prompt().cut;
+    let is_in = |names: &[String]| names.iter().any(|cut| cut == name);
+    let (passed, detail) = if !passed_gate {
+        (false, "not offered: the gate holds it back")
+    } else if !skill.invocation.by_model {
+        (true, "hidden from the model by `disable-model-invocation`; slash commands still work")
+    } else if is_in(&cut.dropped) {
+        (false, "left out: the prompt is full")
+    } else if is_in(&cut.name_only) {
+        (true, "shown by name only: the prompt is full")
+    } else if is_in(&cut.shortened) {
+        (true, "shown with a shortened description: the prompt is full")
+    } else {
+        (true, "shown with name, description and location")
+    };
+    Stage { name: "prompt", passed, details: vec![detail.to_owned()] }
+}
+
+fn command(view: &View, skill: &Skill, objections: &[Objection]) -> Stage {
+    let found = commands::of(view).into_iter().find(|command| command.skill == skill.name);
+    let (passed, detail) = match found {
+        Some(command) => {
+            let way = command.dispatch.map_or_else(
+                || "through the model".to_owned(),
+                |dispatch| format!("straight to the tool `{}`", safe(&dispatch.tool)),
+            );
+            (true, format!("/{} {way}", command.name))
+        }
+        None if !objections.is_empty() => (false, "none: the gate holds the skill back".to_owned()),
+        None => (true, "none: `user-invocable` is off".to_owned()),
+    };
+    Stage { name: "command", passed, details: vec![detail] }
+}
+
+fn environment(view: &View, skill: &Skill) -> Stage {
+    let config_env = view.config_env();
+    let inputs = env::EnvInputs { config: &view.settings, config_env: &config_env, host: &view.world.env };
+    let plan = env::plan(skill, inputs);
+    let mut details: Vec<String> =
+        plan.vars.iter().map(|(name, var)| format!("{} from {}", safe(name), var.layer.word())).collect();
+    if let Some(bins) = plan.bins.filter(|bins| bins.is_dir()) {
+        details.push(format!("PATH starts with {}", short_path(&bins, view.context.user_home())));
+    }
+    details.extend(
+        plan.refused
+            .iter()
+            .map(|(name, layer, why)| paint(WARN, &format!("{} from {} refused: {why}", safe(name), layer.word()))),
+    );
+    if details.is_empty() {
+        details.push("nothing of its own".to_owned());
+    }
+    Stage { name: "environment", passed: plan.refused.is_empty(), details }
+}
+
+/// The lines of the prompt that are about this skill.
+fn block(snapshot: &Snapshot, skill: &Skill) -> Option<String> {
+    let mut wanted = String::from("<name>");
+    prowess_skills::text::push_escaped(&mut wanted, skill.name.as_str());
+    wanted.push_str("</name>");
+    let mut blocks = snapshot.prompt().text.split_inclusive("  </skill>\n");
+    let block = blocks.find(|block| block.contains(&wanted))?;
+    block.find("  <skill>\n").map(|start| block[start..].to_owned())
+}

@@ -1,0 +1,163 @@
+//! An account of every folder that is, or seems meant to be, a skill.
+
+use std::fmt::Write as _;
+
+use prowess_skills::Objection;
+use serde::Serialize;
+
+use crate::context::View;
+use crate::failure::Failure;
+use crate::output::{BAD, BOLD, DIM, GOOD, Report, WARN, paint, safe, short_path};
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct AccountShape {
+    roots: Vec<RootShape>,
+    candidates: Vec<Candidate>,
+    totals: Totals,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RootShape {
+    tier: &'static str,
+    path: String,
+    exists: bool,
+    candidates: usize,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Candidate {
+    dir: String,
+    tier: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    outcome: Outcome,
+    reason: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Outcome {
+    Visible,
+    Hidden,
+    HeldBack,
+    Shadowed,
+    Broken,
+}
+
+#[derive(Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Totals {
+    candidates: usize,
+    visible: usize,
+    hidden: usize,
+    held_back: usize,
+    shadowed: usize,
+    broken: usize,
+}
+
+/// Accounts for every candidate folder.
+pub(in crate::skills) fn all(view: &View, json: bool) -> Result<Report, Failure> {
+    let candidates = candidates(view);
+    let of = |outcome: Outcome| candidates.iter().filter(|one| one.outcome == outcome).count();
+    let totals = Totals {
+        candidates: candidates.len(),
+        visible: of(Outcome::Visible),
+        hidden: of(Outcome::Hidden),
+        held_back: of(Outcome::HeldBack),
+        shadowed: of(Outcome::Shadowed),
+        broken: of(Outcome::Broken),
+    };
+    let roots = view.roots.iter().map(|root| {
+        let path = root.path.display().to_string();
+        let inside =
+            |one: &&Candidate| one.tier == root.tier.word() && std::path::Path::new(&one.dir).starts_with(&root.path);
+        let found = candidates.iter().filter(inside).count();
+        RootShape { tier: root.tier.word(), exists: root.path.is_dir(), candidates: found, path }
+    });
+    let shape = AccountShape { roots: roots.collect(), totals, candidates };
+    if json { Report::json(&shape) } else { Ok(Report::text(human(view, &shape))) }
+}
+
+fn candidates(view: &View) -> Vec<Candidate> {
+    let gate = view.gate();
+    let home = view.context.user_home();
+    let mut all = Vec::new();
+    for skill in view.catalog.skills() {
+        let objections = gate.objections(skill);
+        let (outcome, reason) = if !objections.is_empty() {
+            let reasons: Vec<String> = objections.iter().map(Objection::to_string).collect();
+            (Outcome::HeldBack, reasons.join("; "))
+        } else if skill.invocation.by_model {
+            (Outcome::Visible, "offered to the model".to_owned())
+        } else {
+            (Outcome::Hidden, "hidden from the model, open to commands".to_owned())
+        };
+        all.push(Candidate {
+            dir: skill.dir.display().to_string(),
+            tier: skill.tier.word(),
+            name: Some(skill.name.to_string()),
+            outcome,
+            reason,
+        });
+    }
+    for shadowed in view.catalog.shadowed() {
+        all.push(Candidate {
+            dir: shadowed.skill.dir.display().to_string(),
+            tier: shadowed.skill.tier.word(),
+            name: Some(shadowed.skill.name.to_string()),
+            outcome: Outcome::Shadowed,
+            reason: format!("by {}", short_path(&shadowed.by, home)),
+        });
+    }
+    for broken in view.catalog.broken() {
+        all.push(Candidate {
+            dir: broken.dir.display().to_string(),
+            tier: broken.tier.word(),
+            name: None,
+            outcome: Outcome::Broken,
+            reason: broken.problem.reason.clone(),
+        });
+    }
+    all
+}
+
+fn human(view: &View, account: &AccountShape) -> String {
+    let home = view.context.user_home();
+    let mut out = format!("{}\n", paint(BOLD, "Looked in"));
+    for root in &account.roots {
+        let found = if root.exists { format!("{} found", root.candidates) } else { "not there".to_owned() };
+        let _ = writeln!(out, "  {:<10} {} {}", root.tier, short_path(root.path.as_ref(), home), paint(DIM, &found));
+    }
+    let groups = [
+        (Outcome::Visible, "Offered to the model", GOOD),
+        (Outcome::Hidden, "Hidden from the model, open to commands", GOOD),
+        (Outcome::HeldBack, "Held back", WARN),
+        (Outcome::Shadowed, "Shadowed", DIM),
+        (Outcome::Broken, "Broken", BAD),
+    ];
+    for (outcome, heading, style) in groups {
+        let members: Vec<&Candidate> = account.candidates.iter().filter(|one| one.outcome == outcome).collect();
+        if members.is_empty() {
+            continue;
+        }
+        let _ = writeln!(out, "\n{}", paint(BOLD, &format!("{heading} ({})", members.len())));
+        for one in members {
+            let dir = short_path(one.dir.as_ref(), home);
+            let _ =
+                writeln!(out, "  {} {}", paint(style, one.name.as_deref().map_or("?", |name| name)), paint(DIM, &dir));
+            if !matches!(outcome, Outcome::Visible | Outcome::Hidden) {
+                let _ = writeln!(out, "    {}", safe(&one.reason));
+            }
+        }
+    }
+    let totals = &account.totals;
+    let _ = writeln!(
+        out,
+        "\n{} candidates = {} offered + {} hidden + {} held back + {} shadowed + {} broken",
+        totals.candidates, totals.visible, totals.hidden, totals.held_back, totals.shadowed, totals.broken
+    );
+    out
+}

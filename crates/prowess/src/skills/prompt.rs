@@ -1,0 +1,113 @@
+//! `skills prompt`: what exactly is the model told?
+
+use prowess_skills::{Budget, Snapshot, section};
+use serde::Serialize;
+
+use crate::cli::{BudgetFlag, Mode};
+use crate::context::View;
+use crate::failure::Failure;
+use crate::output::Report;
+
+/// OpenClaw's snapshot, and ours beside it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PromptShape {
+    section: String,
+    prompt: String,
+    chars: usize,
+    tokens: usize,
+    max_chars: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<usize>,
+    max_skills: usize,
+    total: usize,
+    included: usize,
+    shortened: Vec<String>,
+    name_only: Vec<String>,
+    dropped: Vec<String>,
+    skills: Vec<SkillShape>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    skill_filter: Option<Vec<String>>,
+    resolved_skills: Vec<ResolvedShape>,
+    fingerprint: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SkillShape {
+    name: String,
+    skill_key: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    primary_env: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    required_env: Vec<String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ResolvedShape {
+    name: String,
+    description: String,
+    file_path: String,
+    base_dir: String,
+    source: &'static str,
+    disable_model_invocation: bool,
+}
+
+pub(super) fn run(
+    view: &View,
+    mode: Mode,
+    budget: Option<BudgetFlag>,
+    read_tool: &str,
+    json: bool,
+) -> Result<Report, Failure> {
+    let budget = match (budget, view.budget()) {
+        (None, set) => set,
+        (Some(BudgetFlag::Chars(chars)), set) => Budget { chars, ..set },
+        (Some(BudgetFlag::Tokens(tokens)), set) => Budget { tokens: Some(tokens), chars: usize::MAX, ..set },
+    };
+    let snapshot = view.snapshot(&budget);
+    let mode = match mode {
+        Mode::Full => prowess_skills::Mode::Full,
+        Mode::Minimal => prowess_skills::Mode::Minimal,
+        Mode::None => prowess_skills::Mode::None,
+    };
+    let text = section(&snapshot.prompt().text, mode, read_tool);
+    if json { Report::json(&shape(&snapshot, &budget, text)) } else { Ok(Report::text(text)) }
+}
+
+fn shape(snapshot: &Snapshot, budget: &Budget, section: String) -> PromptShape {
+    let prompt = snapshot.prompt();
+    let skills = snapshot.skills().iter().map(|skill| SkillShape {
+        name: skill.name.to_string(),
+        skill_key: skill.key().to_owned(),
+        primary_env: skill.metadata.primary_env.clone(),
+        required_env: skill.metadata.needs.env.clone(),
+    });
+    let resolved = snapshot.visible().map(|skill| ResolvedShape {
+        name: skill.name.to_string(),
+        description: skill.description.clone(),
+        file_path: skill.file.display().to_string(),
+        base_dir: skill.dir.display().to_string(),
+        source: skill.tier.label(),
+        disable_model_invocation: !skill.invocation.by_model,
+    });
+    PromptShape {
+        section,
+        prompt: prompt.text.clone(),
+        chars: prompt.chars(),
+        tokens: prompt.tokens(),
+        max_chars: budget.chars,
+        max_tokens: budget.tokens,
+        max_skills: budget.skills,
+        total: prompt.cut.total,
+        included: prompt.cut.total - prompt.cut.dropped.len(),
+        shortened: prompt.cut.shortened.clone(),
+        name_only: prompt.cut.name_only.clone(),
+        dropped: prompt.cut.dropped.clone(),
+        skills: skills.collect(),
+        skill_filter: snapshot.filter().map(<[String]>::to_vec),
+        resolved_skills: resolved.collect(),
+        fingerprint: snapshot.fingerprint().to_string(),
+    }
+}
