@@ -291,23 +291,6 @@ impl Config {
     pub fn agents(&self) -> Agents {
         Agents::parse(&self.effective).0
     }
-
-    /// Whether a skill that needs `path` to be set gets its wish.
-    ///
-    /// Looser than [`Config::get`] in two ways: empty parts of the path are skipped, and only the browser's switches
-    /// have a default. Blank texts, zero, `false` and nothing are not enough; everything else is.
-    #[must_use]
-    pub fn holds(&self, path: &str) -> bool {
-        let segments: Vec<String> = path.split('.').filter(|part| !part.is_empty()).map(str::to_owned).collect();
-        match lookup(&self.effective, &segments) {
-            None => matches!(path, "browser.enabled" | "browser.evaluateEnabled"),
-            Some(Value::Null) => false,
-            Some(Value::Bool(on)) => *on,
-            Some(Value::Number(number)) => number.as_f64() != Some(0.0),
-            Some(Value::String(text)) => !trim(text).is_empty(),
-            Some(Value::Array(_) | Value::Object(_)) => true,
-        }
-    }
 }
 
 /// What to put where a path leads through nothing: a list where the table wants one, else a section.

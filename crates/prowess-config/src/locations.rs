@@ -50,8 +50,6 @@ pub struct Locations {
     pub managed_skills_dir: PathBuf,
     /// Skills the user shares between agents of all makes.
     pub personal_skills_dir: PathBuf,
-    /// Skills that come with the program, if `OPENCLAW_BUNDLED_SKILLS_DIR` says where.
-    pub bundled_skills_dir: Option<PathBuf>,
     /// The workspace of the default agent when the configuration names none.
     pub default_workspace: PathBuf,
     /// The profile, unless it is the default one.
@@ -126,7 +124,6 @@ impl Locations {
             profile.as_ref().map_or_else(|| "workspace".to_owned(), |name| format!("workspace-{name}"));
         Ok(Self {
             default_workspace: usual_dir.join(workspace_name),
-            bundled_skills_dir: env.text("OPENCLAW_BUNDLED_SKILLS_DIR").map(|dir| normalise(&cwd.join(dir))),
             personal_skills_dir: os_home.join(".agents").join("skills"),
             home,
             os_home,
@@ -291,7 +288,6 @@ mod tests {
     fn personal_skills_stay_in_the_users_home() {
         let found = resolve(&[("HOME", "/h"), ("OPENCLAW_HOME", "/o")], &LocationFlags::default(), &[]);
         assert_eq!(found.personal_skills_dir, Path::new("/h/.agents/skills"));
-        assert_eq!(found.bundled_skills_dir, None);
         assert_eq!((found.home, found.os_home), (PathBuf::from("/o"), PathBuf::from("/h")));
     }
 

@@ -47,6 +47,8 @@ pub struct Refused {
 pub struct ConfigEnv {
     /// Provided variables by name; those the environment already has are not among them.
     pub variables: BTreeMap<String, Variable>,
+    /// What the `env` section alone says, also where the environment has another value.
+    pub section: BTreeMap<String, Secret>,
     /// Variables that were refused.
     pub refused: Vec<Refused>,
 }
@@ -146,11 +148,14 @@ impl Collector {
             .map(|(name, value)| (here.join(name), name, value));
         for (path, name, value) in inner.chain(direct) {
             let Value::String(text) = value else { continue };
+            // A missing variable inside is reported when the whole tree is filled in.
+            let Ok(text) = substitute(text, &self.env) else { continue };
+            if objection(name.trim(), &text).is_none() && !text.is_empty() {
+                self.provided.section.entry(name.trim().to_owned()).or_insert_with(|| Secret::new(text.clone()));
+            }
             if self.env.text(name).is_some() {
                 continue;
             }
-            // A missing variable inside is reported when the whole tree is filled in.
-            let Ok(text) = substitute(text, &self.env) else { continue };
             let file = file_of(&path);
             self.provide(&path, name.trim().to_owned(), text, &VariableSource::Config, file.as_deref());
         }
@@ -204,6 +209,9 @@ mod tests {
         let found: Vec<_> = all.provided.variables.iter().map(|(name, v)| (name.as_str(), v.value.expose())).collect();
         assert_eq!(found, [("BLANK", "b"), ("BOTH", "vars"), ("DIRECT", "d"), ("REF", "host!")]);
         assert_eq!(all.provided.variables["REF"].source, VariableSource::Config);
+        let section: Vec<_> =
+            all.provided.section.iter().map(|(name, value)| (name.as_str(), value.expose())).collect();
+        assert_eq!(section, [("BLANK", "b"), ("BOTH", "vars"), ("DIRECT", "d"), ("REF", "host!"), ("SET", "a")]);
         assert_eq!(all.provided.refused[0].name, "LD_PRELOAD");
         assert!(all.warnings.iter().any(|warning| warning.kind == WarningKind::ShellImport));
         assert_eq!(all.env.get("SET"), Some("host"));

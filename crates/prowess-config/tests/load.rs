@@ -192,29 +192,6 @@ fn secrets_do_not_print_themselves() {
 }
 
 #[test]
-fn wishes_of_skills() {
-    let config = loaded("{a:{b:[0,'x'],s:' ',n:null,e:{}}, browser:{evaluateEnabled:false}}");
-    for (path, expected) in [
-        ("a.b", true),
-        ("a.b.0", false),
-        ("a.b.1", true),
-        (".a..b.1.", true),
-        ("a.s", false),
-        ("a.n", false),
-        ("a.e", true),
-        ("a.b.1.length", false),
-        ("browser.enabled", true),
-        ("browser.evaluateEnabled", false),
-        ("browser..enabled", false),
-        ("skills.load.watch", false),
-        (".", true),
-        ("__proto__", false),
-    ] {
-        assert_eq!(config.holds(path), expected, "{path}");
-    }
-}
-
-#[test]
 fn includes_beyond_the_peers_own_cases() {
     let check = |files: &[(&str, &str)]| Place::new(files).load(&[]).map(|config| config.tree().clone());
     let list = ("arr.json5", "[1,2]");

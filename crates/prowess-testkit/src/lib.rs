@@ -6,6 +6,7 @@
 
 #![expect(clippy::missing_panics_doc, reason = "a kit for tests panics by design, as the header says")]
 
+pub mod bench;
 mod golden;
 mod output;
 mod prowess;

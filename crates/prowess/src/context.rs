@@ -109,8 +109,8 @@ impl View {
 
     /// `env` of the configuration, for environment plans.
     pub(crate) fn config_env(&self) -> Vec<(String, Secret)> {
-        let provided = &self.context.config.config_env().variables;
-        provided.iter().map(|(name, variable)| (name.clone(), Secret::new(variable.value.expose()))).collect()
+        let section = &self.context.config.config_env().section;
+        section.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 }
 

@@ -24,6 +24,7 @@ struct CheckShape {
     disabled: Vec<String>,
     blocked: Vec<String>,
     agent_filtered: Vec<String>,
+    not_injected: Vec<NotInjected>,
     missing_requirements: Vec<MissingShape>,
     prompt: PromptShape,
     shadowed: Vec<shape::ShadowedShape>,
@@ -40,11 +41,18 @@ struct Summary {
     disabled: usize,
     blocked: usize,
     agent_filtered: usize,
+    not_injected: usize,
     missing_requirements: usize,
     shadowed: usize,
     broken: usize,
     errors: usize,
     warnings: usize,
+}
+
+#[derive(Serialize)]
+struct NotInjected {
+    name: String,
+    reason: &'static str,
 }
 
 #[derive(Serialize)]
@@ -117,6 +125,9 @@ fn shape(view: &View, judged: &[Judged<'_>], snapshot: &Snapshot) -> CheckShape 
     let blocked = names(&|one| one.flags.blocked && !one.flags.disabled);
     let agent_filtered = names(&|one| one.flags.filtered);
     let model_visible: Vec<String> = snapshot.visible().map(|skill| skill.name.to_string()).collect();
+    let hidden = snapshot.skills().iter().filter(|skill| !skill.invocation.by_model);
+    let not_injected: Vec<NotInjected> =
+        hidden.map(|skill| NotInjected { name: skill.name.to_string(), reason: "disable-model-invocation" }).collect();
     let commands = snapshot.skills().iter().filter(|skill| skill.invocation.by_user);
     let command_visible: Vec<String> = commands.map(|skill| skill.name.to_string()).collect();
     let of = |severity: Severity| view.problems.iter().filter(|problem| problem.severity() == severity).count();
@@ -134,6 +145,7 @@ fn shape(view: &View, judged: &[Judged<'_>], snapshot: &Snapshot) -> CheckShape 
             disabled: disabled.len(),
             blocked: blocked.len(),
             agent_filtered: agent_filtered.len(),
+            not_injected: not_injected.len(),
             missing_requirements: missing.len(),
             shadowed: view.catalog.shadowed().len(),
             broken: view.catalog.broken().len(),
@@ -146,6 +158,7 @@ fn shape(view: &View, judged: &[Judged<'_>], snapshot: &Snapshot) -> CheckShape 
         disabled,
         blocked,
         agent_filtered,
+        not_injected,
         missing_requirements: missing,
         prompt: PromptShape {
             chars: prompt.chars(),
