@@ -57,18 +57,16 @@ impl Cut {
     /// The line that tells the model.
     #[must_use]
     pub fn sentence(&self) -> Option<String> {
-        if self.is_empty() {
-            return None;
-        }
-        let counts = [
-            (self.shortened.len(), "with a shortened description"),
-            (self.name_only.len(), "by name only"),
-            (self.dropped.len(), "not listed"),
-        ];
-        let parts: Vec<String> =
-            counts.iter().filter(|(count, _)| *count > 0).map(|(count, how)| format!("{count} {how}")).collect();
-        Some(format!("Note: {} skills, {}, to fit the space for this list.", self.total, parts.join(", ")))
+        sentence(self.total, [self.shortened.len(), self.name_only.len(), self.dropped.len()])
     }
+}
+
+/// What was cut, in words; the counts are those of shortened descriptions, bare names and dropped skills.
+fn sentence(total: usize, counts: [usize; 3]) -> Option<String> {
+    let ways = ["with a shortened description", "by name only", "not listed"];
+    let parts: Vec<String> =
+        counts.iter().zip(ways).filter(|(count, _)| **count > 0).map(|(count, how)| format!("{count} {how}")).collect();
+    (!parts.is_empty()).then(|| format!("Note: {total} skills, {}, to fit the space for this list.", parts.join(", ")))
 }
 
 /// About how many tokens a text has: four ASCII characters, or one other character, make one.
@@ -80,7 +78,7 @@ pub fn tokens(text: &str) -> usize {
 }
 
 fn quarters(text: &str) -> usize {
-    text.chars().map(|c| if c.is_ascii() { 1 } else { 4 }).sum()
+    if text.is_ascii() { text.len() } else { text.chars().map(|c| if c.is_ascii() { 1 } else { 4 }).sum() }
 }
 
 /// How one skill is shown.
@@ -92,16 +90,44 @@ pub(crate) enum Shown {
     Dropped,
 }
 
+impl Shown {
+    /// Which count of the sentence it adds to.
+    fn place(self) -> Option<usize> {
+        match self {
+            Self::Full => None,
+            Self::Short(_) => Some(0),
+            Self::Name => Some(1),
+            Self::Dropped => Some(2),
+        }
+    }
+}
+
 /// How all skills are shown.
 pub(crate) struct Plan {
     pub(crate) shown: Vec<Shown>,
     pub(crate) cut: Cut,
 }
 
-/// Decides how each entry is shown so that everything fits.
-pub(crate) fn plan(entries: &[Entry], note: Option<&str>, budget: &Budget) -> Plan {
-    let mut planner = Planner::new(entries, note, budget);
-    planner.drop_by_count(budget.skills);
+/// Which of these skills a limit on their number leaves in, by place.
+pub(crate) fn within_count(tiers: &[Tier], limit: usize) -> Vec<bool> {
+    let mut kept = vec![true; tiers.len()];
+    let surplus = tiers.len().saturating_sub(limit);
+    for place in cut_order(tiers).into_iter().take(surplus) {
+        kept[place] = false;
+    }
+    kept
+}
+
+/// Places from the first to be cut to the last: from the lowest tier up and, within a tier, from its end.
+fn cut_order(tiers: &[Tier]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..tiers.len()).collect();
+    order.sort_by_key(|&place| (tiers[place], std::cmp::Reverse(place)));
+    order
+}
+
+/// Decides how each entry is shown so that everything fits. `left_out` are skills that were too many.
+pub(crate) fn plan(entries: &[Entry], left_out: Vec<String>, note: Option<&str>, budget: &Budget) -> Plan {
+    let mut planner = Planner::new(entries, left_out, note, budget);
     if planner.fits() {
         return planner.finish();
     }
@@ -147,20 +173,18 @@ struct Planner<'a> {
     total: Size,
     /// Note, frame and line breaks.
     frame: Size,
-    /// The longest the sentence about the cut can be.
-    sentence: Size,
+    /// Shortened descriptions, bare names and dropped skills, for the sentence about the cut.
+    counts: [usize; 3],
     /// Entries from the first to be cut to the last.
     order: Vec<usize>,
+    left_out: Vec<String>,
 }
 
 impl<'a> Planner<'a> {
-    fn new(entries: &'a [Entry], note: Option<&str>, budget: &'a Budget) -> Self {
+    fn new(entries: &'a [Entry], left_out: Vec<String>, note: Option<&str>, budget: &'a Budget) -> Self {
         let sizes: Vec<Size> = entries.iter().map(|entry| size(entry, Shown::Full)).collect();
-        let mut order: Vec<usize> = (0..entries.len()).collect();
-        order.sort_by_key(|&index| (entries[index].tier, std::cmp::Reverse(index)));
+        let tiers: Vec<Tier> = entries.iter().map(|entry| entry.tier).collect();
         let note = note.map_or(Size::default(), |note| Size::of(note).plus(Size::of("\n")));
-        let all = || vec![String::new(); entries.len()];
-        let longest = Cut { total: entries.len(), shortened: all(), name_only: all(), dropped: all() };
         Self {
             entries,
             budget,
@@ -168,14 +192,16 @@ impl<'a> Planner<'a> {
             total: sizes.iter().fold(Size::default(), |sum, &size| sum.plus(size)),
             sizes,
             frame: Size::of(OPEN).plus(Size::of(CLOSE)).plus(note),
-            sentence: longest.sentence().map_or(Size::default(), |line| Size::of(&line).plus(Size::of("\n"))),
-            order,
+            counts: [0, 0, left_out.len()],
+            order: cut_order(&tiers),
+            left_out,
         }
     }
 
     fn fits(&self) -> bool {
-        let cut = self.shown.iter().any(|shown| *shown != Shown::Full);
-        let whole = self.total.plus(self.frame).plus(if cut { self.sentence } else { Size::default() });
+        let sentence = sentence(self.entries.len() + self.left_out.len(), self.counts)
+            .map(|line| Size::of(&line).plus(Size::of("\n")));
+        let whole = self.total.plus(self.frame).plus(sentence.unwrap_or_default());
         whole.chars <= self.budget.chars && self.budget.tokens.is_none_or(|tokens| whole.quarters.div_ceil(4) <= tokens)
     }
 
@@ -183,13 +209,12 @@ impl<'a> Planner<'a> {
         let new = size(&self.entries[index], shown);
         self.total = self.total.minus(self.sizes[index]).plus(new);
         self.sizes[index] = new;
-        self.shown[index] = shown;
-    }
-
-    fn drop_by_count(&mut self, limit: usize) {
-        let surplus = self.entries.len().saturating_sub(limit);
-        for place in 0..surplus {
-            self.show(self.order[place], Shown::Dropped);
+        let old = std::mem::replace(&mut self.shown[index], shown);
+        if let Some(place) = old.place() {
+            self.counts[place] -= 1;
+        }
+        if let Some(place) = shown.place() {
+            self.counts[place] += 1;
         }
     }
 
@@ -240,7 +265,8 @@ impl<'a> Planner<'a> {
     }
 
     fn finish(self) -> Plan {
-        let mut cut = Cut { total: self.entries.len(), ..Cut::default() };
+        let total = self.entries.len() + self.left_out.len();
+        let mut cut = Cut { total, dropped: self.left_out, ..Cut::default() };
         for (entry, shown) in self.entries.iter().zip(&self.shown) {
             match shown {
                 Shown::Full => {}
@@ -262,4 +288,85 @@ fn size(entry: &Entry, shown: Shown) -> Size {
         Shown::Full => entry.write(&mut text, Some(&entry.description)),
     }
     Size::of(&text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entries(count: usize, description: &str) -> Vec<Entry> {
+        let entry = |index| Entry {
+            tier: Tier::Managed,
+            name: format!("s{index}"),
+            description: description.to_owned(),
+            location: format!("/s{index}/SKILL.md"),
+        };
+        (0..count).map(entry).collect()
+    }
+
+    fn chars(chars: usize) -> Budget {
+        Budget { skills: usize::MAX, chars, tokens: None }
+    }
+
+    #[test]
+    fn tokens_are_quarters_of_ascii_and_whole_other_characters() {
+        assert_eq!(["", "a", "abcd", "abcde", "日本", "ab日"].map(tokens), [0, 1, 1, 2, 2, 2]);
+    }
+
+    #[test]
+    fn the_sentence_tells_only_what_happened() {
+        let names = |count: usize| vec!["n".to_owned(); count];
+        let cut = |shortened, name_only, dropped| Cut {
+            total: 9,
+            shortened: names(shortened),
+            name_only: names(name_only),
+            dropped: names(dropped),
+        };
+        assert_eq!(cut(0, 0, 0).sentence(), None);
+        let line = |cut: Cut| cut.sentence().expect("a sentence");
+        assert_eq!(line(cut(0, 0, 2)), "Note: 9 skills, 2 not listed, to fit the space for this list.");
+        let all = "Note: 9 skills, 1 with a shortened description, 2 by name only, 3 not listed, to fit the space for this list.";
+        assert_eq!(line(cut(1, 2, 3)), all);
+    }
+
+    #[test]
+    fn a_prompt_that_fits_to_the_unit_is_not_cut() {
+        let entries = entries(3, "some words");
+        let whole = Planner::new(&entries, Vec::new(), None, &chars(0)).total.chars + units(OPEN) + units(CLOSE);
+        assert!(plan(&entries, Vec::new(), None, &chars(whole)).cut.is_empty());
+        assert!(!plan(&entries, Vec::new(), None, &chars(whole - 1)).cut.is_empty());
+    }
+
+    #[test]
+    fn what_is_counted_is_what_is_shown() {
+        let entries = entries(30, &"long words ".repeat(30));
+        for budget in (0..12_000).step_by(131) {
+            let budget = chars(budget);
+            let mut planner = Planner::new(&entries, Vec::new(), Some("A note."), &budget);
+            planner.cut_to_standard();
+            planner.shrink(Tier::Managed);
+            planner.each_until_it_fits(Shown::Name);
+            planner.each_until_it_fits(Shown::Dropped);
+            let total = (0..entries.len())
+                .fold(Size::default(), |sum, index| sum.plus(size(&entries[index], planner.shown[index])));
+            let counts = planner.counts;
+            assert_eq!(planner.total, total);
+            let cut = planner.finish().cut;
+            assert_eq!(counts, [cut.shortened.len(), cut.name_only.len(), cut.dropped.len()]);
+        }
+    }
+
+    #[test]
+    fn a_limit_is_the_greatest_that_fits() {
+        let entries = entries(10, &"x".repeat(600));
+        let plan = plan(&entries, Vec::new(), None, &chars(4_000));
+        let Shown::Short(limit) = plan.shown[0] else { panic!("shortened") };
+        let with = |limit| {
+            let budget = chars(4_000);
+            let mut planner = Planner::new(&entries, Vec::new(), None, &budget);
+            (0..10).for_each(|index| planner.shorten(index, limit));
+            planner.fits()
+        };
+        assert!(with(limit) && !with(limit + 1));
+    }
 }

@@ -56,7 +56,9 @@ impl Catalog {
     /// Reads all roots and merges what they hold; of two skills with one name, the one from the later root wins.
     #[must_use]
     pub fn load(roots: &[Root], reach: &Reach) -> Self {
-        Self::merge(roots.par_iter().map(|root| discover(root, reach)).collect())
+        // Inside the pool, so that the steps of one root do not hand over from this thread each time.
+        let findings = rayon::scope(|_| roots.par_iter().map(|root| discover(root, reach)).collect());
+        Self::merge(findings)
     }
 
     /// Merges findings, lowest first.
@@ -76,6 +78,11 @@ impl Catalog {
                 }
             }
         }
+        for hidden in &mut catalog.shadowed {
+            if let Some(&place) = places.get(hidden.skill.name.as_str()) {
+                hidden.by.clone_from(&catalog.skills[place].file);
+            }
+        }
         catalog
     }
 
@@ -85,14 +92,9 @@ impl Catalog {
             self.skills.push(skill);
             return;
         };
-        let by = skill.file.clone();
         let hidden = std::mem::replace(&mut self.skills[place], skill);
-        for earlier in &mut self.shadowed {
-            if earlier.skill.name == hidden.name {
-                earlier.by.clone_from(&by);
-            }
-        }
-        self.shadowed.push(Shadowed { skill: hidden, by });
+        // Which skill hides it in the end is known only when all have been seen.
+        self.shadowed.push(Shadowed { skill: hidden, by: PathBuf::new() });
     }
 
     /// The skills that count, in order.
@@ -124,5 +126,70 @@ impl Catalog {
     pub fn find(&self, name_or_key: &str) -> Option<&Arc<Skill>> {
         let by_name = self.skills.iter().find(|skill| skill.name.as_str() == name_or_key);
         by_name.or_else(|| self.skills.iter().find(|skill| skill.key() == name_or_key))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::problem::ProblemKind;
+
+    fn candidate(path: &str, text: &str, tier: Tier) -> Candidate {
+        let file = Path::new(path).join("SKILL.md");
+        let read = Skill::parse(format!("---\n{text}\n---\n").as_bytes(), &file, tier);
+        Candidate { dir: path.into(), tier, outcome: read.map(|(skill, _)| Arc::new(skill)) }
+    }
+
+    fn merged(candidates: Vec<Candidate>) -> Catalog {
+        let one = |candidate| Finding { candidates: vec![candidate], problems: Vec::new() };
+        Catalog::merge(candidates.into_iter().map(one).collect())
+    }
+
+    #[test]
+    fn the_winner_replaces_the_whole_record_and_keeps_the_place() {
+        let catalog = merged(vec![
+            candidate("/1", "name: x\ndescription: low\nhomepage: h", Tier::Extra),
+            candidate("/2", "name: y\ndescription: d", Tier::Bundled),
+            candidate("/3", "name: x\ndescription: high", Tier::Workspace),
+        ]);
+        let names: Vec<&str> = catalog.skills().iter().map(|skill| skill.name.as_str()).collect();
+        assert_eq!(names, ["x", "y"]);
+        assert_eq!((catalog.skills()[0].description.as_str(), &catalog.skills()[0].homepage), ("high", &None));
+    }
+
+    #[test]
+    fn all_that_are_hidden_name_the_one_that_hides_them() {
+        let dup = |path| candidate(path, "name: x\ndescription: d", Tier::Workspace);
+        let catalog = merged(vec![dup("/1"), dup("/2"), dup("/3")]);
+        let hidden: Vec<(&Path, &Path)> =
+            catalog.shadowed().iter().map(|hidden| (hidden.skill.dir(), hidden.by.as_path())).collect();
+        let by = Path::new("/3/SKILL.md");
+        assert_eq!(hidden, [(Path::new("/1"), by), (Path::new("/2"), by)]);
+    }
+
+    #[test]
+    fn what_is_broken_is_listed_and_hides_nothing() {
+        let catalog = merged(vec![
+            candidate("/1", "name: x\ndescription: d", Tier::Managed),
+            candidate("/2", "name: x", Tier::Workspace),
+        ]);
+        assert_eq!(catalog.skills().len(), 1);
+        assert_eq!(catalog.broken()[0].problem.kind, ProblemKind::NoDescription);
+        assert_eq!(catalog.problems().len(), 1);
+    }
+
+    #[test]
+    fn a_name_is_found_before_a_key() {
+        let catalog = merged(vec![
+            candidate("/1", "name: a\ndescription: d\nmetadata: {openclaw: {skillKey: b}}", Tier::Managed),
+            candidate("/2", "name: b\ndescription: d", Tier::Managed),
+            candidate("/3", "name: c\ndescription: d\nmetadata: {openclaw: {skillKey: k}}", Tier::Managed),
+        ]);
+        let found = |name: &str| catalog.find(name).map(|skill| skill.name.as_str().to_owned());
+        assert_eq!(found("b").as_deref(), Some("b"));
+        assert_eq!(found("k").as_deref(), Some("c"));
+        assert_eq!(found("A"), None);
     }
 }

@@ -180,3 +180,32 @@ fn means(command: &Command, name: &str) -> bool {
     let known = [command.name.as_str(), command.skill.as_str()];
     known.iter().any(|known| wanted[0] == known.to_lowercase() || wanted[1] == hyphenated(known))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_never_makes_a_name_too_long() {
+        let mut taken = HashSet::new();
+        let base = "x".repeat(MAX_NAME);
+        let names: Vec<String> = (0..12).map(|_| claim(&base, &mut taken)).collect();
+        assert_eq!(names[1], format!("{}_2", "x".repeat(30)));
+        assert_eq!(names[11], format!("{}_12", "x".repeat(29)));
+        assert_eq!(taken.len(), 12);
+    }
+
+    #[test]
+    fn the_first_word_ends_at_any_white_space() {
+        assert_eq!(split_word("a b c"), ("a", Some("b c")));
+        assert_eq!(split_word("a\n b "), ("a", Some("b")));
+        assert_eq!(split_word("a\u{a0}b"), ("a", Some("b")));
+        assert_eq!(split_word("a  "), ("a", None));
+        assert_eq!(split_word(""), ("", None));
+    }
+
+    #[test]
+    fn the_reserved_names_are_sorted_and_in_lower_case() {
+        assert!(RESERVED.is_sorted() && RESERVED.iter().all(|name| *name == name.to_lowercase()));
+    }
+}

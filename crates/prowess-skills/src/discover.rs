@@ -7,6 +7,7 @@
 
 mod file;
 
+use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -19,6 +20,9 @@ use crate::skill::Skill;
 use crate::text;
 use crate::tier::Tier;
 use file::{Rules, Unread};
+
+/// Folders that one thread takes at a time: each is a matter of microseconds, and handing over costs as much.
+const CHUNK: usize = 64;
 
 /// Levels of folders below a root that are looked into.
 pub const MAX_LEVELS: usize = 6;
@@ -68,8 +72,9 @@ pub fn discover(root: &Root, reach: &Reach) -> Finding {
         }
     };
     let mut search = Search { root, reach, real_root: real.clone(), finding, lists_left: lists(&reach.limits) };
-    search.run(Folder { path: root.path.clone(), real: Some(real), level: 0, link: None });
-    sort(&mut search.finding.candidates, &root.path);
+    let real = Some(real).filter(|real| *real != root.path);
+    search.run(Folder { path: root.path.clone(), real, level: 0, nested: false, link: None });
+    search.finding.candidates.sort_by(|a, b| cmp_paths(&a.dir, &b.dir));
     search.cut_to_limit();
     search.finding
 }
@@ -84,17 +89,17 @@ fn lists(limits: &Limits) -> usize {
     limits.candidates_per_root.saturating_mul(6)
 }
 
-/// Orders candidates by relative path, component by component.
-fn sort(candidates: &mut Vec<Candidate>, root: &Path) {
-    let key = |candidate: &Candidate| {
-        let relative = candidate.dir.strip_prefix(root).unwrap_or(&candidate.dir);
-        let parts: Vec<_> = relative.components().map(|part| part.as_os_str().to_string_lossy()).collect();
-        parts.join("\0")
-    };
-    let mut keyed: Vec<(String, Candidate)> =
-        std::mem::take(candidates).into_iter().map(|candidate| (key(&candidate), candidate)).collect();
-    keyed.sort_by(|(a, _), (b, _)| text::cmp_units(a, b));
-    candidates.extend(keyed.into_iter().map(|(_, candidate)| candidate));
+/// Orders paths component by component: a separator comes before any character of a name.
+fn cmp_paths(a: &Path, b: &Path) -> Ordering {
+    let (a, b) = (a.to_string_lossy(), b.to_string_lossy());
+    let same = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
+    let same = (0..=same).rev().find(|&at| a.is_char_boundary(at) && b.is_char_boundary(at)).unwrap_or(0);
+    let (a, b) = (&a[same..], &b[same..]);
+    match (a.starts_with(std::path::is_separator), b.starts_with(std::path::is_separator)) {
+        (true, false) if !b.is_empty() => Ordering::Less,
+        (false, true) if !a.is_empty() => Ordering::Greater,
+        _ => text::cmp_units(a, b),
+    }
 }
 
 /// A folder to be looked at.
@@ -102,8 +107,10 @@ struct Folder {
     path: PathBuf,
     /// The path with all links resolved, when it differs.
     real: Option<PathBuf>,
-    /// Levels below the root. A `skills` folder right below the root adds none.
+    /// Levels below the root.
     level: usize,
+    /// Whether it is, or is below, the `skills` folder of the root, which adds no level of its own.
+    nested: bool,
     /// The link that led here, when its target was refused.
     link: Option<Problem>,
 }
@@ -112,11 +119,39 @@ impl Folder {
     fn real(&self) -> &Path {
         self.real.as_deref().unwrap_or(&self.path)
     }
+
+    fn is_deepest(&self) -> bool {
+        self.level >= MAX_LEVELS + usize::from(self.nested)
+    }
+}
+
+/// The file that makes a folder a skill.
+const FILE: &str = "SKILL.md";
+
+/// `dir/name`, made in one piece of memory.
+fn below(dir: &Path, name: &str) -> PathBuf {
+    let mut path = PathBuf::with_capacity(dir.as_os_str().len() + 1 + name.len());
+    path.push(dir);
+    path.push(name);
+    path
+}
+
+fn over_limit(path: &Path, reason: String, fix: &str) -> Problem {
+    Problem::new(ProblemKind::OverLimit, path, reason, fix)
+}
+
+/// What lies in a folder that is no skill itself.
+#[derive(Default)]
+struct Listed {
+    folders: Vec<Folder>,
+    near_miss: Option<Candidate>,
+    problems: Vec<Problem>,
 }
 
 /// What a folder turned out to be.
 enum Visit {
     Candidate(Candidate, Vec<Problem>),
+    Listed(Listed),
     Other(Folder),
 }
 
@@ -132,19 +167,32 @@ impl Search<'_> {
     fn run(&mut self, root: Folder) {
         let mut level = vec![root];
         while !level.is_empty() {
-            let visits: Vec<Visit> =
-                level.into_par_iter().map_init(Vec::new, |buffer, folder| self.visit(folder, buffer)).collect();
-            let mut others = Vec::new();
+            // When the whole level may be listed, each folder is listed as soon as it is known to be no skill.
+            let list_now = level.len() <= self.lists_left;
+            let visits: Vec<Visit> = level
+                .into_par_iter()
+                .with_min_len(CHUNK)
+                .map_init(Vec::new, |buffer, folder| match self.visit(folder, buffer) {
+                    Visit::Other(folder) if list_now && !folder.is_deepest() => Visit::Listed(self.list(&folder)),
+                    visit => visit,
+                })
+                .collect();
+            let (mut next, mut others) = (Vec::new(), Vec::new());
             for visit in visits {
                 match visit {
                     Visit::Candidate(candidate, problems) => {
                         self.finding.candidates.push(candidate);
                         self.finding.problems.extend(problems);
                     }
+                    Visit::Listed(listed) => {
+                        self.lists_left -= 1;
+                        self.take(listed, &mut next);
+                    }
                     Visit::Other(folder) => others.push(folder),
                 }
             }
-            level = self.next_level(others);
+            self.list_within_limit(others, &mut next);
+            level = next;
         }
     }
 
@@ -155,16 +203,15 @@ impl Search<'_> {
             return Visit::Candidate(refused, Vec::new());
         }
         // Where a link may lead anywhere, the place it leads to is the skill's place.
-        let home =
-            if free_links(tier) && folder.real.is_some() && folder.level > 0 { folder.real() } else { &folder.path };
-        let path = home.join("SKILL.md");
+        let moves = free_links(tier) && folder.level > 0;
+        let path = below(if moves { folder.real() } else { &folder.path }, FILE);
         let rules = Rules { max_bytes: self.reach.limits.file_bytes, hard_links: tier == Tier::Bundled };
-        let read = match file::read(&path, folder.real(), &rules, buffer) {
+        let parsed = match file::read(&path, folder.real(), &rules, buffer) {
             Ok(()) => readable_path(&path).and_then(|()| Skill::parse(buffer, &path, tier)),
             Err(Unread::Refused(problem)) => Err(problem),
             Err(Unread::Absent) => return Visit::Other(folder),
         };
-        let (outcome, mut problems) = match read {
+        let (outcome, mut problems) = match parsed {
             Ok((skill, problems)) => (Ok(Arc::new(skill)), problems),
             Err(problem) => (Err(problem), Vec::new()),
         };
@@ -174,87 +221,82 @@ impl Search<'_> {
         Visit::Candidate(Candidate { dir: folder.path, tier, outcome }, problems)
     }
 
-    /// The children of folders that are no skills themselves, within the limits.
-    fn next_level(&mut self, mut folders: Vec<Folder>) -> Vec<Folder> {
-        let too_deep: Vec<Folder> = folders.extract_if(.., |folder| folder.level >= MAX_LEVELS).collect();
+    /// Lists folders as far as the limits allow.
+    fn list_within_limit(&mut self, mut folders: Vec<Folder>, next: &mut Vec<Folder>) {
+        let too_deep: Vec<Folder> = folders.extract_if(.., |folder| folder.is_deepest()).collect();
+        self.note_depth(&too_deep);
         if folders.len() > self.lists_left {
-            let reason = format!(
-                "{} folders were not searched: there are too many without a SKILL.md",
-                folders.len() - self.lists_left
-            );
-            self.over_limit(
-                &self.root.path.clone(),
-                reason,
-                "name the folders with skills more closely, or raise skills.limits.maxCandidatesPerRoot",
-            );
+            let surplus = folders.len() - self.lists_left;
+            let reason = format!("{surplus} folders were not searched: there are too many without a SKILL.md");
+            let fix = "name the folders with skills more closely, or raise skills.limits.maxCandidatesPerRoot";
+            self.finding.problems.push(over_limit(&self.root.path, reason, fix));
             folders.truncate(self.lists_left);
         }
         self.lists_left -= folders.len();
-
-        let keep = children(&self.reach.limits);
-        let listed: Vec<_> = folders.into_par_iter().map(|folder| (file::list(&folder.path, keep), folder)).collect();
-        let mut next = Vec::new();
-        for (listing, folder) in listed {
-            match listing {
-                Ok(listing) => self.take(&folder, listing, &mut next),
-                Err(error) => self.finding.problems.push(file::unreadable(&folder.path, &error)),
-            }
+        let listed: Vec<Listed> = folders.into_par_iter().map(|folder| self.list(&folder)).collect();
+        for listed in listed {
+            self.take(listed, next);
         }
-        self.note_depth(&too_deep);
-        next
     }
 
-    fn take(&mut self, folder: &Folder, listing: file::Listing, next: &mut Vec<Folder>) {
-        if let Some(path) = listing.near_miss {
-            let problem = Problem::new(
-                ProblemKind::NearMiss,
-                &path,
-                "only a file named SKILL.md makes a skill",
-                "rename it to SKILL.md",
-            );
-            self.finding.candidates.push(Candidate {
-                dir: folder.path.clone(),
-                tier: self.root.tier,
-                outcome: Err(problem),
-            });
-        }
+    fn take(&mut self, listed: Listed, next: &mut Vec<Folder>) {
+        next.extend(listed.folders);
+        self.finding.candidates.extend(listed.near_miss);
+        self.finding.problems.extend(listed.problems);
+    }
+
+    /// The children of one folder.
+    fn list(&self, folder: &Folder) -> Listed {
+        let mut listed = Listed::default();
+        let listing = match file::list(&folder.path, children(&self.reach.limits)) {
+            Ok(listing) => listing,
+            Err(error) => {
+                listed.problems.push(file::unreadable(&folder.path, &error));
+                return listed;
+            }
+        };
+        listed.near_miss = listing.near_miss.map(|path| {
+            let reason = "only a file named SKILL.md makes a skill";
+            let problem = Problem::new(ProblemKind::NearMiss, &path, reason, "rename it to SKILL.md");
+            Candidate { dir: folder.path.clone(), tier: self.root.tier, outcome: Err(problem) }
+        });
         let found = listing.children.len() + listing.left_out;
         if listing.left_out > 0 {
             let reason = format!("{} of {found} folders were not looked at", listing.left_out);
-            self.over_limit(&folder.path, reason, "split the folder, or raise skills.limits.maxCandidatesPerRoot");
+            let fix = "split the folder, or raise skills.limits.maxCandidatesPerRoot";
+            listed.problems.push(over_limit(&folder.path, reason, fix));
         } else if folder.level == 0 && found > self.reach.limits.candidates_per_root {
             let reason =
                 format!("has {found} folders, more than skills.limits.maxCandidatesPerRoot; all were looked at");
-            self.over_limit(&folder.path, reason, "check that this is a folder of skills");
+            listed.problems.push(over_limit(&folder.path, reason, "check that this is a folder of skills"));
         }
         for child in listing.children {
-            let level = if folder.level == 0 && child.name == "skills" { 0 } else { folder.level } + 1;
-            let path = folder.path.join(&child.name);
-            let real = folder.real.as_ref().map(|real| real.join(&child.name));
-            let plain = Folder { real: real.filter(|real| *real != path), path, level, link: None };
-            if child.is_link { next.extend(self.follow(plain)) } else { next.push(plain) }
+            let nested = folder.nested || (folder.level == 0 && child.name == "skills");
+            let path = below(&folder.path, &child.name);
+            let real = folder.real.as_ref().map(|real| below(real, &child.name)).filter(|real| *real != path);
+            let plain = Folder { path, real, level: folder.level + 1, nested, link: None };
+            if child.is_link {
+                match self.follow(plain) {
+                    Ok(followed) => listed.folders.extend(followed),
+                    Err(problem) => listed.problems.push(problem),
+                }
+            } else {
+                listed.folders.push(plain);
+            }
         }
+        listed
     }
 
     /// Where a link leads, if that is a folder.
-    fn follow(&mut self, link: Folder) -> Option<Folder> {
-        let Ok(target) = link.path.canonicalize() else {
-            self.finding.problems.push(file::dead_link(&link.path));
-            return None;
-        };
+    fn follow(&self, link: Folder) -> Result<Option<Folder>, Problem> {
+        let target = link.path.canonicalize().map_err(|_| file::dead_link(&link.path))?;
         if !target.is_dir() {
-            return None;
+            return Ok(None);
         }
         let parent = link.real().parent().unwrap_or(&self.real_root);
         if parent.starts_with(&target) {
-            let problem = Problem::new(
-                ProblemKind::DeadLink,
-                &link.path,
-                "the link leads back to a folder above it",
-                "remove it",
-            );
-            self.finding.problems.push(problem);
-            return None;
+            let reason = "the link leads back to a folder above it";
+            return Err(Problem::new(ProblemKind::DeadLink, &link.path, reason, "remove it"));
         }
         let allowed = free_links(self.root.tier)
             || target.starts_with(&self.real_root)
@@ -268,7 +310,7 @@ impl Search<'_> {
             };
             file::escape(&link.path, &target, fix)
         });
-        Some(Folder { real: Some(target), link: refused, ..link })
+        Ok(Some(Folder { real: Some(target), link: refused, ..link }))
     }
 
     fn note_depth(&mut self, folders: &[Folder]) {
@@ -276,12 +318,8 @@ impl Search<'_> {
         // Looking at a few is enough to know that something lies deeper.
         if let Some(folder) = folders.iter().take(64).find(deeper) {
             let reason = format!("folders more than {MAX_LEVELS} levels below the root were not searched");
-            self.over_limit(&folder.path.clone(), reason, "move skills nearer to the root");
+            self.finding.problems.push(over_limit(&folder.path, reason, "move skills nearer to the root"));
         }
-    }
-
-    fn over_limit(&mut self, path: &Path, reason: String, fix: &str) {
-        self.finding.problems.push(Problem::new(ProblemKind::OverLimit, path, reason, fix));
     }
 
     /// Keeps the first skills that load, up to the limit; broken ones take no place.
@@ -302,7 +340,8 @@ impl Search<'_> {
         }
         if cut > 0 {
             let reason = format!("{cut} skills were not loaded: the limit for one root is {limit}");
-            self.over_limit(&self.root.path.clone(), reason, "raise skills.limits.maxSkillsLoadedPerSource");
+            let fix = "raise skills.limits.maxSkillsLoadedPerSource";
+            self.finding.problems.push(over_limit(&self.root.path, reason, fix));
         }
     }
 }
@@ -339,4 +378,144 @@ fn swallowed(root: &Path) -> Option<Problem> {
             "move this SKILL.md into a folder of its own",
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use prowess_testkit::Tree;
+
+    use super::*;
+
+    fn root(tree: &Tree, tier: Tier) -> Root {
+        Root { tier, path: tree.path("root"), origin: Origin::Convention }
+    }
+
+    fn find(tree: &Tree, tier: Tier, limits: Limits) -> Finding {
+        discover(&root(tree, tier), &Reach { limits, link_targets: Vec::new() })
+    }
+
+    /// Relative folders of the candidates, those without a skill in parentheses.
+    fn dirs(tree: &Tree, finding: &Finding) -> Vec<String> {
+        let show = |candidate: &Candidate| {
+            let dir = candidate.dir.strip_prefix(tree.path("root")).expect("below the root").to_string_lossy();
+            if candidate.outcome.is_ok() { dir.into_owned() } else { format!("({dir})") }
+        };
+        finding.candidates.iter().map(show).collect()
+    }
+
+    fn kinds(finding: &Finding) -> Vec<ProblemKind> {
+        finding.problems.iter().map(|problem| problem.kind).collect()
+    }
+
+    #[test]
+    fn candidates_are_ordered_component_by_component() {
+        let tree =
+            Tree::new().plant("root/a-b: d\nroot/a/z: d\nroot/a/b/c: d\nroot/B: d\nroot/é: d\nroot/\u{1f324}: d");
+        let finding = find(&tree, Tier::Workspace, Limits::default());
+        assert_eq!(dirs(&tree, &finding), ["B", "a/b/c", "a/z", "a-b", "é", "\u{1f324}"]);
+        assert!(finding.problems.is_empty());
+    }
+
+    #[test]
+    fn every_broken_folder_is_a_candidate_with_its_reason() {
+        let tree = Tree::new()
+            .file("root/text/SKILL.md", "no frontmatter\n")
+            .file("root/big/SKILL.md", "---\nname: big\ndescription: much too long\n---\n")
+            .file("root/near/Skill.MD", "---\nname: near\ndescription: d\n---\n")
+            .dir("root/folder/SKILL.md")
+            .symlink("root/dead/SKILL.md", "nowhere")
+            .symlink("root/loop/SKILL.md", "SKILL.md")
+            .plant("root/ok: d");
+        let finding = find(&tree, Tier::Workspace, Limits { file_bytes: 40, ..Limits::default() });
+        assert_eq!(dirs(&tree, &finding), ["(big)", "(dead)", "(folder)", "(loop)", "(near)", "ok", "(text)"]);
+        let reasons: Vec<ProblemKind> = finding
+            .candidates
+            .iter()
+            .filter_map(|candidate| candidate.outcome.as_ref().err())
+            .map(|p| p.kind)
+            .collect();
+        assert_eq!(
+            reasons,
+            [
+                ProblemKind::TooLarge,
+                ProblemKind::DeadLink,
+                ProblemKind::NotAFile,
+                ProblemKind::DeadLink,
+                ProblemKind::NearMiss,
+                ProblemKind::NoFrontmatter
+            ]
+        );
+    }
+
+    #[test]
+    fn links_in_a_circle_end_the_search() {
+        let tree = Tree::new()
+            .plant("root/a/b/one: d")
+            .symlink("root/a/up", "..")
+            .symlink("root/a/self", "self")
+            .symlink("root/x/y", "../y")
+            .symlink("root/y/x", "../x");
+        for tier in [Tier::Workspace, Tier::Managed] {
+            let finding = find(&tree, tier, Limits::default());
+            assert_eq!(finding.candidates.iter().filter(|candidate| candidate.outcome.is_ok()).count(), 1, "{tier:?}");
+            assert!(kinds(&finding).contains(&ProblemKind::DeadLink));
+        }
+    }
+
+    #[test]
+    fn a_large_folder_is_noted_and_still_searched() {
+        let tree = (0..12).fold(Tree::new(), |tree, index| tree.skill(&format!("root/s{index:02}"), "d", ""));
+        let finding = find(&tree, Tier::Workspace, Limits { candidates_per_root: 10, ..Limits::default() });
+        assert_eq!(finding.candidates.len(), 12);
+        assert_eq!(kinds(&finding), [ProblemKind::OverLimit]);
+        assert!(
+            find(&tree, Tier::Workspace, Limits { candidates_per_root: 12, ..Limits::default() }).problems.is_empty()
+        );
+    }
+
+    #[test]
+    fn folders_without_skills_are_listed_up_to_a_limit() {
+        let tree = (0..9).fold(Tree::new(), |tree, index| tree.dir(&format!("root/group{index}/deeper")));
+        let tree = tree.plant("root/zz/skill: d");
+        let finding = find(&tree, Tier::Workspace, Limits { candidates_per_root: 1, ..Limits::default() });
+        let left_out =
+            finding.problems.iter().find(|problem| problem.reason.contains("not searched")).expect("reported");
+        assert_eq!((left_out.kind, left_out.path.clone()), (ProblemKind::OverLimit, tree.path("root")));
+        assert!(finding.candidates.is_empty());
+    }
+
+    #[test]
+    fn bounds_follow_the_setting_within_reason() {
+        let with = |candidates_per_root| Limits { candidates_per_root, ..Limits::default() };
+        assert_eq!([1, 300, 5_000, 20_000].map(|count| children(&with(count))), [1_000, 3_000, 10_000, 20_000]);
+        assert_eq!(lists(&with(300)), 1_800);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_path_that_cannot_be_shown_is_reported() {
+        let tree = Tree::new().plant("root/a\u{202e}b: d\nroot/new\u{200b}: d");
+        let finding = find(&tree, Tier::Workspace, Limits::default());
+        assert!(finding.candidates.iter().all(|candidate| {
+            candidate.outcome.as_ref().is_err_and(|problem| problem.kind == ProblemKind::UnsafePath)
+        }));
+        assert_eq!(finding.candidates.len(), 2);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_named_pipe_does_not_keep_us_waiting() {
+        let tree = Tree::new().dir("root/pipe");
+        rustix::fs::mkfifoat(rustix::fs::CWD, tree.path("root/pipe/SKILL.md"), 0o644.into()).expect("a pipe");
+        let finding = find(&tree, Tier::Workspace, Limits::default());
+        assert_eq!(dirs(&tree, &finding), ["(pipe)"]);
+    }
+
+    #[test]
+    fn a_configured_root_that_is_missing_is_noted() {
+        let tree = Tree::new();
+        let missing = Root { origin: Origin::Configured, ..root(&tree, Tier::Extra) };
+        assert_eq!(kinds(&discover(&missing, &Reach::default())), [ProblemKind::MissingRoot]);
+        assert!(discover(&root(&tree, Tier::Extra), &Reach::default()).problems.is_empty());
+    }
 }

@@ -113,7 +113,7 @@ pub fn plan(skill: &Skill, inputs: EnvInputs<'_>) -> EnvPlan {
     if entry.is_some_and(|entry| entry.enabled == Some(false)) {
         return plan;
     }
-    plan.bins = Some(skill.dir.join("bins"));
+    plan.bins = Some(skill.dir().join("bins"));
     let primary = skill.metadata.primary_env.as_deref();
     let declared: Vec<&str> = primary.into_iter().chain(skill.metadata.needs.env.iter().map(String::as_str)).collect();
 
@@ -164,4 +164,52 @@ fn refusal(name: &str, value: &EnvValue, is_declared: bool) -> Option<Refusal> {
         return Some(Refusal::Undeclared);
     }
     matches!(value, EnvValue::Set(secret) if secret.expose().contains('\0')).then_some(Refusal::Nul)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::tier::Tier;
+
+    fn skill(manifest: &str) -> Skill {
+        let text = format!("---\nname: s\ndescription: d\nmetadata: {{openclaw: {manifest}}}\n---\n");
+        Skill::parse(text.as_bytes(), Path::new("/skills/s/SKILL.md"), Tier::Workspace).expect("a skill").0
+    }
+
+    #[test]
+    fn each_variable_knows_its_layer() {
+        let section = json!({"entries": {"s": {"apiKey": "k", "env": {"OWN": "v"}}}});
+        let config = SkillsConfig::read(&section, Path::new("x")).0;
+        let shared = [("SHARED".to_owned(), Secret::new("v"))];
+        let host = ["HOST_ONLY", "UNRELATED"].map(str::to_owned).into();
+        let inputs = EnvInputs { config: &config, config_env: &shared, host: &host };
+        let plan = plan(&skill("{primaryEnv: PRIMARY, requires: {env: [HOST_ONLY]}}"), inputs);
+        let layers: Vec<(&str, &str)> = plan.vars.iter().map(|(name, var)| (name.as_str(), var.layer.word())).collect();
+        assert_eq!(layers, [("HOST_ONLY", "host"), ("OWN", "skill"), ("PRIMARY", "apiKey"), ("SHARED", "config")]);
+        assert_eq!(plan.vars["HOST_ONLY"].value, EnvValue::Inherit);
+        assert_eq!(plan.bins.as_deref(), Some(Path::new("/skills/s/bins")));
+    }
+
+    #[test]
+    fn layers_are_ordered_by_who_wins() {
+        assert!(
+            EnvLayer::Host < EnvLayer::Config
+                && EnvLayer::Config < EnvLayer::ApiKey
+                && EnvLayer::ApiKey < EnvLayer::Skill
+        );
+    }
+
+    #[test]
+    fn the_operators_own_variables_may_be_credentials_but_not_hijackers() {
+        let config_env =
+            [("GH_TOKEN", "t"), ("LD_PRELOAD", "x")].map(|(name, value)| (name.to_owned(), Secret::new(value)));
+        let (config, host) = (SkillsConfig::default(), HashSet::new());
+        let plan = plan(&skill("{}"), EnvInputs { config: &config, config_env: &config_env, host: &host });
+        assert_eq!(plan.vars.keys().collect::<Vec<_>>(), ["GH_TOKEN"]);
+        assert_eq!(plan.refused, [("LD_PRELOAD".to_owned(), EnvLayer::Config, Refusal::Hijacks)]);
+    }
 }

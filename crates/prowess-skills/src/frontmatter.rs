@@ -7,6 +7,7 @@
 mod fence;
 mod flat;
 mod mend;
+mod plain;
 pub(crate) mod yaml;
 
 use std::borrow::Cow;
@@ -75,6 +76,10 @@ impl<'a> Document<'a> {
         if document.header.trim().is_empty() {
             return Ok(document);
         }
+        if let Some(pairs) = plain::mapping(&document.header) {
+            document.pairs = pairs;
+            return Ok(document);
+        }
         match yaml::mapping(&document.header) {
             Ok(pairs) => document.pairs = pairs,
             Err(found) => document.mend(&found)?,
@@ -116,6 +121,14 @@ impl<'a> Document<'a> {
         self.pair(key).filter(|pair| !pair.value.is_null()).map(|pair| flat::text(&self.header, pair))
     }
 
+    /// The text of a top-level key, taken out of the document when that saves a copy.
+    pub(crate) fn take_text(&mut self, key: &str) -> Option<String> {
+        match self.pairs.iter_mut().find(|pair| pair.key == key).map(|pair| &mut pair.value) {
+            Some(Value::String(text)) => Some(std::mem::take(text)),
+            _ => self.text(key),
+        }
+    }
+
     /// All top-level keys and their text, as OpenClaw's flat frontmatter map has them.
     #[must_use]
     pub fn flat(&self) -> Vec<(String, String)> {
@@ -130,7 +143,7 @@ impl<'a> Document<'a> {
 
     /// The top-level keys in the order of the file.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
-        self.pairs.iter().map(|pair| pair.key.as_str())
+        self.pairs.iter().map(|pair| pair.key.as_ref())
     }
 
     /// The `metadata` value as an object: written as YAML, as JSON or JSON5 in flow, or as text that holds either.

@@ -181,3 +181,66 @@ fn gives(entry: Option<&SkillConfig>, name: &str, primary: Option<&str>) -> bool
         };
     in_env || by_key
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::filter::Filter;
+    use crate::world::Machine;
+
+    fn skill(manifest: &str) -> Skill {
+        let text = format!("---\nname: s\ndescription: d\nmetadata: {{openclaw: {manifest}}}\n---\n");
+        Skill::parse(text.as_bytes(), Path::new("/s/SKILL.md"), Tier::Bundled).expect("a skill").0
+    }
+
+    #[test]
+    fn every_objection_is_named_at_once() {
+        let skill =
+            skill("{os: [darwin], requires: {bins: [a, here, b], anyBins: [c, d], env: [E, SET], config: [x.y, on]}}");
+        let here = Machine { os: "linux".to_owned(), bins: ["here".to_owned()].into() };
+        let world =
+            World { machines: vec![here], env: ["SET".to_owned()].into(), config: json!({"on": true}), note: None };
+        let section = json!({"allowBundled": ["x"], "entries": {"s": {"enabled": false}}});
+        let config = SkillsConfig::read(&section, Path::new("x")).0;
+        let filters = Filters { agent: Filter::only(["x"]), channel: Filter::only(["y"]) };
+        let found = Gate { world: &world, config: &config, filters: &filters }.objections(&skill);
+        let list = |items: &[&str]| items.iter().map(|item| (*item).to_owned()).collect::<Vec<_>>();
+        assert_eq!(
+            found,
+            [
+                Objection::Disabled,
+                Objection::NotListed,
+                Objection::WrongOs(list(&["darwin"])),
+                Objection::NoBins(list(&["a", "b"])),
+                Objection::NoAnyBins(list(&["c", "d"])),
+                Objection::NoEnv(list(&["E"])),
+                Objection::NoConfig(list(&["x.y"])),
+                Objection::NotForAgent,
+                Objection::NotForChannel,
+            ]
+        );
+        assert_eq!(found.iter().filter(|objection| objection.is_filter()).count(), 2);
+    }
+
+    #[test]
+    fn needs_may_be_met_on_different_machines() {
+        let machine = |os: &str, bin: &str| Machine { os: os.to_owned(), bins: [bin.to_owned()].into() };
+        let world = World { machines: vec![machine("linux", "a"), machine("darwin", "b")], ..World::default() };
+        let (config, filters) = (SkillsConfig::default(), Filters::default());
+        let gate = Gate { world: &world, config: &config, filters: &filters };
+        assert_eq!(gate.objections(&skill("{os: [macos], requires: {bins: [a, b]}}")), []);
+        assert_eq!(gate.objections(&skill("{os: [win32]}")), [Objection::WrongOs(vec!["win32".to_owned()])]);
+    }
+
+    #[test]
+    fn unknown_needs_hold_a_skill_back_even_with_always() {
+        let (world, config, filters) = (World::default(), SkillsConfig::default(), Filters::default());
+        let gate = Gate { world: &world, config: &config, filters: &filters };
+        let found = gate.objections(&skill("{always: true, requires: {bins: 7}}"));
+        assert_eq!(found.iter().map(Objection::id).collect::<Vec<_>>(), ["unreadable"]);
+    }
+}

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::metadata::strings;
 use crate::text::trim;
+use crate::world::system;
 
 /// What an install spec installs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -155,7 +156,7 @@ impl InstallSpec {
 /// The install choices for a machine with system `os`: all downloads when there is nothing else, or the one best spec.
 #[must_use]
 pub fn options(specs: &[InstallSpec], os: &str, has_brew: bool, prefs: &InstallPrefs) -> Vec<InstallOption> {
-    let fits = |spec: &&InstallSpec| spec.os.is_empty() || spec.os.iter().any(|wanted| wanted == os);
+    let fits = |spec: &&InstallSpec| spec.os.is_empty() || spec.os.iter().any(|wanted| system(wanted) == os);
     let specs: Vec<&InstallSpec> = specs.iter().filter(fits).collect();
     let option = |(index, spec): (usize, &&InstallSpec)| InstallOption {
         id: spec.id.clone().map_or_else(|| format!("{}-{index}", spec.kind()), |id| trim(&id).to_owned()),

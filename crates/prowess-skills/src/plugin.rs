@@ -217,3 +217,138 @@ impl<'a> Rules<'a> {
         fits
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use prowess_testkit::Tree;
+    use serde_json::json;
+
+    use super::*;
+
+    fn plugin(tree: Tree, dir: &str, manifest: &Value) -> Tree {
+        tree.dir(&format!("{dir}/skills")).file(&format!("{dir}/{MANIFEST}"), manifest.to_string())
+    }
+
+    fn manifest(id: &str) -> Value {
+        json!({"id": id, "configSchema": {}, "skills": ["skills"]})
+    }
+
+    fn places(tree: &Tree) -> PluginPlaces {
+        PluginPlaces {
+            configured: vec![tree.path("one"), tree.path("many")],
+            workspace: Some(tree.path("ws")),
+            bundled: Some(tree.path("bundled")),
+            state: Some(tree.path("state")),
+        }
+    }
+
+    /// The ids whose skills count, in order, and how many problems there are.
+    fn ids(tree: &Tree, config: &Value) -> (Vec<String>, usize) {
+        let (dirs, problems) = plugin_dirs(&places(tree), config);
+        (dirs.into_iter().map(|(id, _)| id).collect(), problems.len())
+    }
+
+    fn everywhere() -> Tree {
+        let tree = plugin(Tree::new(), "one", &manifest("one"));
+        let tree = plugin(tree, "many/b", &manifest("b"));
+        let tree = plugin(tree, "many/a", &manifest("a"));
+        let tree = plugin(tree, "many/.hidden", &manifest("hidden"));
+        let tree = plugin(tree, "ws/.openclaw/extensions/w", &manifest("w"));
+        let tree = plugin(tree, "bundled/talk-voice", &manifest("talk-voice"));
+        let tree = plugin(tree, "bundled/off", &manifest("off"));
+        plugin(tree, "state/extensions/g", &manifest("g"))
+    }
+
+    #[test]
+    fn plugins_come_from_four_places_in_order() {
+        assert_eq!(
+            ids(&everywhere(), &json!({})),
+            (["one", "a", "b", "w", "talk-voice", "g"].map(str::to_owned).into(), 0)
+        );
+    }
+
+    #[test]
+    fn without_a_workspace_there_are_none() {
+        let tree = everywhere();
+        let (dirs, _) = plugin_dirs(&PluginPlaces { workspace: None, ..places(&tree) }, &json!({}));
+        assert!(dirs.is_empty());
+    }
+
+    #[test]
+    fn the_configuration_decides_which_count() {
+        let tree = everywhere();
+        let with = |plugins: Value| ids(&tree, &json!({ "plugins": plugins })).0.join(" ");
+        assert_eq!(with(json!({"enabled": false})), "");
+        assert_eq!(with(json!({"deny": ["a", " b "]})), "one w talk-voice g");
+        assert_eq!(with(json!({"allow": ["g", "off"]})), "g");
+        assert_eq!(with(json!({"allow": []})), "one a b w talk-voice g");
+        assert_eq!(with(json!({"deny": ["g"], "allow": ["g"]})), "");
+        assert_eq!(
+            with(json!({"entries": {"one": {"enabled": false}, "off": {"enabled": true}}})),
+            "a b w off talk-voice g"
+        );
+        assert_eq!(with(json!({"entries": {"talk-voice": {"enabled": false}}})), "one a b w g");
+        let channel = json!({"channels": {"off": {"enabled": true}}});
+        assert_eq!(ids(&tree, &channel).0.join(" "), "one a b w off talk-voice g");
+    }
+
+    #[test]
+    fn only_the_plugin_in_the_memory_slot_counts() {
+        let memory = |id: &str| json!({"id": id, "configSchema": {}, "skills": ["skills"], "kind": "memory"});
+        let tree = plugin(Tree::new(), "many/memory-core", &memory("memory-core"));
+        let tree = plugin(tree, "many/other", &memory("other"));
+        let tree = plugin(tree, "many/plain", &manifest("plain"));
+        let with = |slot: Value| ids(&tree, &json!({"plugins": {"slots": {"memory": slot}}})).0.join(" ");
+        assert_eq!(with(Value::Null), "memory-core plain");
+        assert_eq!(with(json!("other")), "other plain");
+        assert_eq!(with(json!("none")), "plain");
+        assert_eq!(with(json!("absent")), "plain");
+    }
+
+    #[test]
+    fn acpx_follows_its_own_switch() {
+        let tree = plugin(Tree::new(), "many/acpx", &manifest("acpx"));
+        assert_eq!(ids(&tree, &json!({})).0, ["acpx"]);
+        assert!(ids(&tree, &json!({"acp": {"enabled": false}})).0.is_empty());
+    }
+
+    #[test]
+    fn a_folder_must_exist_inside_the_plugin() {
+        let skills =
+            json!(["skills", "./skills/", "more", "../secret", "/etc", "missing", "link", 7, " ", "a/../skills"]);
+        let tree = Tree::new().dir("many/p/more").dir("many/secret").symlink("many/p/link", "../secret");
+        let tree = plugin(tree, "many/p", &json!({"id": "p", "configSchema": {}, "skills": skills}));
+        let (dirs, problems) = plugin_dirs(&places(&tree), &json!({}));
+        let dirs: Vec<PathBuf> = dirs.into_iter().map(|(_, dir)| dir).collect();
+        assert_eq!(dirs, [tree.path("many/p/skills"), tree.path("many/p/more")]);
+        let named: Vec<bool> = ["../secret", "/etc", "missing", "link"]
+            .iter()
+            .zip(&problems)
+            .map(|(path, problem)| problem.kind == ProblemKind::Plugin && problem.reason.contains(path))
+            .collect();
+        assert_eq!(named, [true; 4], "{problems:?}");
+    }
+
+    #[test]
+    fn a_plugin_reached_twice_counts_once() {
+        let tree = plugin(Tree::new(), "one", &manifest("p")).symlink("many/alias", "../one");
+        assert_eq!(ids(&tree, &json!({})), (vec!["p".to_owned()], 0));
+    }
+
+    #[test]
+    fn a_manifest_that_cannot_be_used_is_reported() {
+        for text in [
+            "{",
+            "[]",
+            "{}",
+            r#"{"id": " ", "configSchema": {}}"#,
+            r#"{"id": "p"}"#,
+            r#"{"id": "p", "configSchema": 1}"#,
+        ] {
+            let tree = Tree::new().file(&format!("one/{MANIFEST}"), text);
+            assert_eq!(ids(&tree, &json!({})), (vec![], 1), "{text}");
+        }
+        let big = Tree::new().file(&format!("one/{MANIFEST}"), format!("{}{}", manifest("p"), " ".repeat(300_000)));
+        assert_eq!(ids(&big, &json!({})), (vec![], 1));
+    }
+}

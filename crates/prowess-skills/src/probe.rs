@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use crate::catalog::Catalog;
 
 /// Names to look for, times folders to look in, from which on listing the folders is cheaper than trying each name.
-const LIST_FROM: usize = 256;
+const LIST_FROM: usize = 4096;
 
 /// The programs that some skill of the catalogue asks for, and `brew`, which decides what can be installed.
 #[must_use]
@@ -24,7 +24,7 @@ pub fn wanted_bins(catalog: &Catalog) -> BTreeSet<&str> {
 /// Those of `wanted` that are programs in the folders of `path`. On Windows `extensions` is the value of `PATHEXT`.
 #[must_use]
 pub fn probe(wanted: &BTreeSet<&str>, path: &OsStr, extensions: Option<&str>) -> HashSet<String> {
-    let folders: Vec<PathBuf> = std::env::split_paths(path).filter(|dir| !dir.as_os_str().is_empty()).collect();
+    let folders: Vec<PathBuf> = std::env::split_paths(path).filter(|dir| dir.is_dir()).collect();
     let endings = endings(extensions);
     let wanted: Vec<&str> = wanted.iter().copied().filter(|name| is_bare(name)).collect();
     let is_there = |name: &str| {
@@ -32,7 +32,7 @@ pub fn probe(wanted: &BTreeSet<&str>, path: &OsStr, extensions: Option<&str>) ->
         names.into_iter().any(|file| folders.iter().any(|dir| is_program(&dir.join(&file))))
     };
     if wanted.len() * folders.len() < LIST_FROM {
-        return wanted.into_iter().filter(|name| is_there(name)).map(str::to_owned).collect();
+        return wanted.into_par_iter().with_min_len(16).filter(|name| is_there(name)).map(str::to_owned).collect();
     }
     let files: HashMap<String, &str> =
         wanted.iter().flat_map(|name| endings.iter().map(move |ending| (format!("{name}{ending}"), *name))).collect();
@@ -77,4 +77,46 @@ fn is_program(path: &Path) -> bool {
 #[cfg(not(unix))]
 fn is_program(path: &Path) -> bool {
     path.is_file()
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use prowess_testkit::Tree;
+
+    use super::*;
+
+    fn tree() -> Tree {
+        Tree::new()
+            .exe("one/tool")
+            .file("one/plain", "")
+            .dir("one/folder")
+            .exe("two/other")
+            .symlink("two/link", "other")
+    }
+
+    fn found(wanted: &[&str], path: &str) -> Vec<String> {
+        let mut found: Vec<String> =
+            probe(&wanted.iter().copied().collect(), OsStr::new(path), None).into_iter().collect();
+        found.sort();
+        found
+    }
+
+    #[test]
+    fn a_program_is_a_file_that_may_run_under_its_bare_name() {
+        let tree = tree();
+        let path = tree.expand("$ROOT/one::$ROOT/nowhere:$ROOT/two");
+        let wanted =
+            ["tool", "other", "link", "plain", "folder", "absent", "", ".", "..", "../one/tool", "/bin/sh", "a\\b"];
+        assert_eq!(found(&wanted, &path), ["link", "other", "tool"]);
+        assert_eq!(found(&wanted, ""), [""; 0]);
+    }
+
+    #[test]
+    fn listing_folders_finds_what_trying_names_finds() {
+        let tree = tree();
+        let many: Vec<String> = (0..LIST_FROM).map(|index| format!("absent-{index}")).collect();
+        let mut wanted: Vec<&str> = many.iter().map(String::as_str).collect();
+        wanted.extend(["tool", "other", "link", "plain", "folder", "..", ""]);
+        assert_eq!(found(&wanted, &tree.expand("$ROOT/one:$ROOT/two:$ROOT/nowhere")), ["link", "other", "tool"]);
+    }
 }

@@ -56,9 +56,20 @@ pub fn render<'a>(
     note: Option<&str>,
     budget: &Budget,
 ) -> Prompt {
-    let entries: Vec<Entry> = skills.into_iter().map(|skill| Entry::new(skill, home)).collect();
+    let skills: Vec<&Skill> = skills.into_iter().collect();
+    let tiers: Vec<Tier> = skills.iter().map(|skill| skill.tier).collect();
+    let kept = budget::within_count(&tiers, budget.skills);
+    let mut left_out = Vec::new();
+    let mut entries = Vec::new();
+    for (skill, kept) in skills.into_iter().zip(kept) {
+        if kept {
+            entries.push(Entry::new(skill, home));
+        } else {
+            left_out.push(skill.name.to_string());
+        }
+    }
     let note = note.map(|note| trim(&clean(note)).to_owned()).filter(|note| !note.is_empty());
-    let plan = budget::plan(&entries, note.as_deref(), budget);
+    let plan = budget::plan(&entries, left_out, note.as_deref(), budget);
     let mut parts: Vec<String> = note.into_iter().chain(plan.cut.sentence()).collect();
     parts.extend(block(&entries, &plan.shown));
     Prompt { text: parts.join("\n"), cut: plan.cut }
@@ -158,4 +169,34 @@ fn block(entries: &[Entry], shown: &[Shown]) -> Option<String> {
     }
     out.push_str(CLOSE);
     Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(description: &str) -> Entry {
+        Entry {
+            tier: Tier::Workspace,
+            name: "n".to_owned(),
+            description: description.to_owned(),
+            location: "~/n/SKILL.md".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_skill_without_a_description_has_no_line_for_it() {
+        let entries = [entry("one"), entry("two words"), entry("three"), entry("four")];
+        let shown = [Shown::Full, Shown::Short(4), Shown::Name, Shown::Dropped];
+        let text = block(&entries, &shown).expect("a block");
+        let described: Vec<&str> = text.lines().filter(|line| line.contains("description")).collect();
+        assert_eq!(described, ["    <description>one</description>", "    <description>two…</description>"]);
+        assert_eq!(text.matches("<skill>").count(), 3);
+    }
+
+    #[test]
+    fn without_skills_there_is_no_block() {
+        assert_eq!(block(&[], &[]), None);
+        assert_eq!(block(&[entry("d")], &[Shown::Dropped]), None);
+    }
 }

@@ -77,8 +77,6 @@ pub struct Skill {
     pub tier: Tier,
     /// Its `SKILL.md`.
     pub file: PathBuf,
-    /// Its folder.
-    pub dir: PathBuf,
     /// Its manifest.
     pub metadata: Metadata,
     /// A picture for lists.
@@ -98,12 +96,12 @@ pub struct Skill {
 impl Skill {
     /// Reads the bytes of the `SKILL.md` at `file`; what was mended or ignored comes with the skill.
     pub fn parse(bytes: &[u8], file: &Path, tier: Tier) -> Result<(Self, Vec<Problem>), Problem> {
-        let document = Document::parse(bytes).map_err(|flaw| flaw.in_file(file))?;
+        let mut document = Document::parse(bytes).map_err(|flaw| flaw.in_file(file))?;
         let mut problems: Vec<Problem> = document.flaws().iter().map(|flaw| flaw.clone().in_file(file)).collect();
         let dir = file.parent().unwrap_or(file);
         let folder = dir.file_name().unwrap_or_default().to_string_lossy();
 
-        let mut reader = Reader { document: &document, file, problems: &mut problems };
+        let mut reader = Reader { document: &mut document, file, problems: &mut problems };
         let description = reader.description()?;
         let name = reader.name(&folder)?;
         let manifest = reader.manifest();
@@ -125,7 +123,6 @@ impl Skill {
             description,
             tier,
             file: file.to_owned(),
-            dir: dir.to_owned(),
             emoji: shown(&metadata.emoji, &["emoji"]),
             homepage: shown(&metadata.homepage, &["homepage", "website", "url"]),
             metadata,
@@ -137,6 +134,12 @@ impl Skill {
         Ok((skill, problems))
     }
 
+    /// Its folder.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        self.file.parent().unwrap_or(&self.file)
+    }
+
     /// The name of its entry under `skills.entries`.
     #[must_use]
     pub fn key(&self) -> &str {
@@ -146,40 +149,36 @@ impl Skill {
     /// The rules of the Agent Skills standard that it breaks.
     #[must_use]
     pub fn violations(&self) -> Vec<Violation> {
-        let folder = self.dir.file_name().unwrap_or_default().to_string_lossy();
+        let folder = self.dir().file_name().unwrap_or_default().to_string_lossy();
         standard::violations(self.name.as_str(), &folder, &self.description)
     }
 }
 
 /// Reads the fields of one document and notes what it had to mend.
-struct Reader<'a> {
-    document: &'a Document<'a>,
+struct Reader<'a, 'b> {
+    document: &'a mut Document<'b>,
     file: &'a Path,
     problems: &'a mut Vec<Problem>,
 }
 
-impl Reader<'_> {
+impl Reader<'_, '_> {
     fn note(&mut self, kind: ProblemKind, at: Option<Position>, reason: &str, fix: &str) {
         self.problems.push(Problem::new(kind, self.file, reason, fix).at(at));
     }
 
     /// A text field under its own name, or else under one that was plainly meant; noted when it is not plain text.
     fn text(&mut self, key: &str, others: &[&str]) -> Option<String> {
-        let document = self.document;
-        let given = std::iter::once(key).chain(others.iter().copied());
-        let found = given.clone().find(|key| document.get(key).is_some_and(|value| !blank(value)))?;
-        let at = document.position(found);
+        let document = &self.document;
+        let mut given = std::iter::once(key).chain(others.iter().copied());
+        let found = given.find(|key| document.get(key).is_some_and(|value| !blank(value)))?;
+        let (at, is_text) = (document.position(found), document.get(found).is_some_and(Value::is_string));
         if found != key {
-            self.note(
-                ProblemKind::Mended,
-                at,
-                &format!("`{key}` is missing; `{found}` was read for it"),
-                &format!("write `{key}:`"),
-            );
-        } else if !document.get(found).is_some_and(Value::is_string) {
+            let reason = format!("`{key}` is missing; `{found}` was read for it");
+            self.note(ProblemKind::Mended, at, &reason, &format!("write `{key}:`"));
+        } else if !is_text {
             self.note(ProblemKind::Mended, at, &format!("`{key}` is not text"), "put it in double quotes");
         }
-        document.text(found).map(|text| trim(&text).to_owned())
+        self.document.take_text(found).map(trimmed)
     }
 
     fn description(&mut self) -> Result<String, Problem> {
@@ -287,6 +286,11 @@ impl Reader<'_> {
             metadata: strings,
         }
     }
+}
+
+/// `text` without the white space at both ends, copied only when there is some.
+fn trimmed(text: String) -> String {
+    if trim(&text).len() == text.len() { text } else { trim(&text).to_owned() }
 }
 
 fn blank(value: &Value) -> bool {

@@ -101,33 +101,39 @@ impl Snapshot {
 }
 
 fn fingerprint(prompt: &Prompt, skills: &[Arc<Skill>], filter: Option<&[String]>) -> Fingerprint {
-    let mut digest = Digest(blake3::Hasher::new());
-    digest.text(&prompt.text);
-    digest.list(filter);
+    let mut record = Record::default();
+    record.text(&prompt.text);
+    record.list(filter);
     for skill in skills {
-        digest.skill(skill);
+        record.skill(skill);
     }
-    Fingerprint(*digest.0.finalize().as_bytes())
+    Fingerprint(*blake3::hash(&record.0).as_bytes())
 }
 
-/// Feeds values so that no two different ones look alike: every text with its length, every list with its count.
-struct Digest(blake3::Hasher);
+/// Values written so that no two different ones look alike: every text with its length, every list with its count.
+#[derive(Default)]
+struct Record(Vec<u8>);
 
-impl Digest {
+impl Record {
+    fn number(&mut self, number: usize) {
+        self.0.extend_from_slice(&(number as u64).to_le_bytes());
+    }
+
     fn text(&mut self, text: &str) {
-        self.0.update(&(text.len() as u64).to_le_bytes());
-        self.0.update(text.as_bytes());
+        self.number(text.len());
+        self.0.extend_from_slice(text.as_bytes());
     }
 
     fn list(&mut self, items: Option<&[String]>) {
-        self.0.update(&items.map_or(u64::MAX, |items| items.len() as u64).to_le_bytes());
+        self.0.push(u8::from(items.is_some()));
+        self.number(items.map_or(0, <[String]>::len));
         for item in items.unwrap_or_default() {
             self.text(item);
         }
     }
 
     fn option(&mut self, text: Option<&str>) {
-        self.0.update(&[u8::from(text.is_some())]);
+        self.0.push(u8::from(text.is_some()));
         self.text(text.unwrap_or_default());
     }
 
@@ -140,11 +146,88 @@ impl Digest {
         self.option(skill.metadata.primary_env.as_deref());
         self.option(skill.dispatch.as_ref().map(|dispatch| dispatch.tool.as_str()));
         let flags = [skill.metadata.always, skill.invocation.by_user, skill.invocation.by_model];
-        self.0.update(&flags.map(u8::from));
+        self.0.extend(flags.map(u8::from));
         let needs = &skill.metadata.needs;
         for list in [&needs.os, &needs.bins, &needs.any_bins, &needs.env, &needs.config, &skill.standard.allowed_tools]
         {
             self.list(Some(list));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::discover::{Candidate, Finding};
+    use crate::filter::{Filter, Filters};
+    use crate::settings::{Limits, SkillsConfig};
+    use crate::tier::Tier;
+    use crate::world::World;
+
+    fn skill(name: &str, extra: &str) -> Skill {
+        let text = format!("---\nname: {name}\ndescription: d\n{extra}\n---\n");
+        let file = Path::new("/s").join(name).join("SKILL.md");
+        Skill::parse(text.as_bytes(), &file, Tier::Workspace).expect("a skill").0
+    }
+
+    fn take(skills: Vec<Skill>, filters: &Filters) -> Snapshot {
+        let candidate =
+            |skill: Skill| Candidate { dir: skill.dir().to_owned(), tier: skill.tier, outcome: Ok(skill.into()) };
+        let finding = Finding { candidates: skills.into_iter().map(candidate).collect(), problems: Vec::new() };
+        let (world, config) = (World::default(), SkillsConfig::default());
+        let gate = Gate { world: &world, config: &config, filters };
+        Snapshot::take(&Catalog::merge(vec![finding]), &gate, None, &Budget::from(&Limits::default()))
+    }
+
+    #[test]
+    fn skills_are_offered_hidden_or_held_back() {
+        let snapshot = take(
+            vec![
+                skill("shown", ""),
+                skill("hidden", "disable-model-invocation: true"),
+                skill("held", "metadata: {openclaw: {requires: {bins: [absent]}}}"),
+            ],
+            &Filters::default(),
+        );
+        let names = |skills: &mut dyn Iterator<Item = &Arc<Skill>>| -> Vec<String> {
+            skills.map(|skill| skill.name.as_str().to_owned()).collect()
+        };
+        assert_eq!(names(&mut snapshot.skills().iter()), ["shown", "hidden"]);
+        assert_eq!(names(&mut snapshot.visible()), ["shown"]);
+        assert_eq!(names(&mut snapshot.held_back().iter().map(|held| &held.skill)), ["held"]);
+        assert!(!snapshot.prompt().text.contains("hidden"));
+        assert_eq!(snapshot.filter(), None);
+    }
+
+    #[test]
+    fn a_list_of_skills_is_part_of_the_fingerprint_even_when_it_changes_nothing() {
+        let with = |agent: Filter| take(vec![skill("a", "")], &Filters { agent, ..Filters::default() });
+        let (any, one, two) = (with(Filter::any()), with(Filter::only(["a"])), with(Filter::only(["a", "b"])));
+        assert_eq!(any.prompt(), two.prompt());
+        assert!(any.fingerprint() != one.fingerprint() && one.fingerprint() != two.fingerprint());
+        assert_eq!(two.filter().map(<[String]>::len), Some(2));
+    }
+
+    #[test]
+    fn items_do_not_run_into_each_other() {
+        let needs = |bins: &str| {
+            take(
+                vec![skill("a", &format!("metadata: {{openclaw: {{always: true, requires: {bins}}}}}"))],
+                &Filters::default(),
+            )
+        };
+        let prints =
+            ["{bins: [ab]}", "{bins: [a, b]}", "{bins: [a], anyBins: [b]}", "{anyBins: [a, b]}", "{env: [ab]}"]
+                .map(|bins| needs(bins).fingerprint());
+        for (index, print) in prints.iter().enumerate() {
+            assert!(!prints[..index].contains(print), "{index}");
+        }
+    }
+
+    #[test]
+    fn it_prints_as_hex() {
+        let print = take(Vec::new(), &Filters::default()).fingerprint().to_string();
+        assert_eq!(print.len(), 64);
+        assert!(print.bytes().all(|byte| byte.is_ascii_hexdigit()));
     }
 }

@@ -54,7 +54,7 @@ pub fn prefix_units(text: &str, limit: usize) -> &str {
 /// one space, and so does a tab. Everything else stays as it is, so ordinary text comes back unchanged.
 #[must_use]
 pub fn clean(text: &str) -> Cow<'_, str> {
-    if text.bytes().all(|b| (0x20..0x7f).contains(&b)) || !text.chars().any(|c| is_break(c) || is_hidden(c)) {
+    if is_plain_ascii(text) || !text.chars().any(|c| is_break(c) || is_hidden(c)) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
@@ -93,16 +93,24 @@ pub fn shorten(text: &str, limit: usize) -> String {
 
 /// Appends `text` to `out` with the five XML characters escaped.
 pub fn push_escaped(out: &mut String, text: &str) {
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&apos;"),
-            _ => out.push(c),
-        }
+    let mut rest = text;
+    while let Some(at) = rest.find(['&', '<', '>', '"', '\'']) {
+        out.push_str(&rest[..at]);
+        out.push_str(match rest.as_bytes()[at] {
+            b'&' => "&amp;",
+            b'<' => "&lt;",
+            b'>' => "&gt;",
+            b'"' => "&quot;",
+            _ => "&apos;",
+        });
+        rest = &rest[at + 1..];
     }
+    out.push_str(rest);
+}
+
+/// Whether all characters are printable ASCII. Looks at every byte, because that is done many at a time.
+pub(crate) fn is_plain_ascii(text: &str) -> bool {
+    text.bytes().fold(true, |plain, byte| plain & (0x20..0x7f).contains(&byte))
 }
 
 fn is_break(c: char) -> bool {

@@ -34,7 +34,7 @@ impl World {
     /// Whether some machine runs the system that a skill calls `os`.
     #[must_use]
     pub fn runs(&self, os: &str) -> bool {
-        self.machines.iter().any(|machine| machine.os == system(os))
+        self.machines.iter().any(|machine| system(&machine.os) == system(os))
     }
 
     /// Whether some machine has the program.
@@ -55,7 +55,10 @@ impl World {
         let mut steps = path.split('.').filter(|step| !step.is_empty());
         let found = steps.try_fold(&self.config, |value, step| match value {
             Value::Object(map) => map.get(step),
-            Value::Array(items) => step.parse::<usize>().ok().and_then(|index| items.get(index)),
+            // `00` and `+1` read as numbers and are no places in a list.
+            Value::Array(items) => {
+                step.parse().ok().filter(|index: &usize| index.to_string() == step).and_then(|index| items.get(index))
+            }
             _ => None,
         });
         match found {

@@ -18,21 +18,9 @@ pub struct Ratio {
 
 /// Runs both in turn `rounds` times, after one round to warm up, and prints the result under `name`.
 pub fn ratio<A, B>(name: &str, rounds: usize, mut floor: impl FnMut() -> A, mut ours: impl FnMut() -> B) -> Ratio {
-    let time = |run: &mut dyn FnMut()| {
-        let start = Instant::now();
-        run();
-        start.elapsed()
-    };
     let mut pairs = Vec::with_capacity(rounds);
     for round in 0..=rounds {
-        let pair = (
-            time(&mut || {
-                std::hint::black_box(floor());
-            }),
-            time(&mut || {
-                std::hint::black_box(ours());
-            }),
-        );
+        let pair = (time(&mut floor), time(&mut ours));
         if round > 0 {
             pairs.push(pair);
         }
@@ -50,4 +38,13 @@ pub fn ratio<A, B>(name: &str, rounds: usize, mut floor: impl FnMut() -> A, mut 
         result.ratio, result.ours, result.floor
     );
     result
+}
+
+/// The time of one run, without the time it takes to let go of its result.
+fn time<T>(run: &mut impl FnMut() -> T) -> Duration {
+    let start = Instant::now();
+    let result = std::hint::black_box(run());
+    let elapsed = start.elapsed();
+    drop(result);
+    elapsed
 }

@@ -158,6 +158,8 @@ pub(crate) enum Config {
         /// A path such as skills.entries.github.enabled
         path: String,
     },
+    /// List every key there is, with its type, default and meaning
+    Keys,
     /// Print the path of the configuration file
     Path,
 }

@@ -1,12 +1,13 @@
 //! `prowess config`: what is set, where does it come from, and how is it changed?
 
+use prowess_config::schema::{self, Kind};
 use prowess_config::{ConfigFile, Env, Layer, REDACTED};
 use serde_json::Value;
 
 use crate::cli::{self, Globals};
 use crate::context::{self, Context};
 use crate::failure::Failure;
-use crate::output::{DIM, Report, paint};
+use crate::output::{DIM, Report, paint, table};
 
 pub(crate) fn run(command: &cli::Config, globals: &Globals) -> Result<Report, Failure> {
     match command {
@@ -23,6 +24,7 @@ pub(crate) fn run(command: &cli::Config, globals: &Globals) -> Result<Report, Fa
             let edited = file.unset(path).map_err(Failure::input)?;
             done(&edited, path, globals.json)
         }
+        cli::Config::Keys => keys(globals.json),
         cli::Config::Path => {
             let path = file(globals)?.path().display().to_string();
             if globals.json {
@@ -32,6 +34,19 @@ pub(crate) fn run(command: &cli::Config, globals: &Globals) -> Result<Report, Fa
             }
         }
     }
+}
+
+fn keys(json: bool) -> Result<Report, Failure> {
+    let keys = || schema::KEYS.iter().filter(|key| !matches!(key.kind, Kind::Section | Kind::Open | Kind::List));
+    if json {
+        let shape = |key: &schema::Key| serde_json::json!({"path": key.path, "type": key.kind.to_string(), "default": key.default_value(), "meaning": key.meaning});
+        return Report::json(&keys().map(shape).collect::<Vec<_>>());
+    }
+    let row = |key: &schema::Key| {
+        let default = key.default.unwrap_or("-").to_owned();
+        vec![key.path.to_owned(), key.kind.to_string(), default, key.meaning.to_owned()]
+    };
+    Ok(Report::text(table(&["Key", "Type", "Default", "Meaning"], &[2], keys().map(row).collect())))
 }
 
 fn file(globals: &Globals) -> Result<ConfigFile, Failure> {

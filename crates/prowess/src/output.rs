@@ -72,9 +72,11 @@ pub(crate) fn count(number: usize, word: &str) -> String {
     format!("{number} {word}{}", if number == 1 { "" } else { "s" })
 }
 
-/// The columns of the terminal, or what OpenClaw assumes when there is none.
+/// The columns of the terminal, else what `COLUMNS` says, else what OpenClaw assumes.
 fn columns() -> u16 {
-    terminal_size::terminal_size().map_or(120, |(width, _)| width.0).max(60)
+    let terminal = terminal_size::terminal_size().map(|(width, _)| width.0);
+    let told = || std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    terminal.or_else(told).unwrap_or(120).max(60)
 }
 
 /// A table that fits the terminal. `fixed` columns keep their width; the others share what is left.

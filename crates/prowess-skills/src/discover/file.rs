@@ -43,20 +43,38 @@ pub(super) fn read(path: &Path, real_dir: &Path, rules: &Rules, buffer: &mut Vec
         let reason = "SKILL.md has more than one hard link, so it may be changed from outside this folder";
         return Err(refuse(ProblemKind::HardLinked, reason.to_owned(), "replace it by a copy"));
     }
-    let too_large = |size: u64| {
-        let reason = format!("SKILL.md has {size} bytes, more than the limit of {}", rules.max_bytes);
-        refuse(ProblemKind::TooLarge, reason, "shorten it, or raise skills.limits.maxSkillFileBytes")
-    };
     if metadata.len() > rules.max_bytes {
-        return Err(too_large(metadata.len()));
+        let reason = format!("SKILL.md has {} bytes, more than the limit of {}", metadata.len(), rules.max_bytes);
+        return Err(refuse(ProblemKind::TooLarge, reason, "shorten it, or raise skills.limits.maxSkillFileBytes"));
     }
     buffer.clear();
-    // One byte more than allowed: a file that grows while it is read is too large as well.
-    let read = file.take(rules.max_bytes.saturating_add(1)).read_to_end(buffer);
-    read.map_err(|error| Unread::Refused(unreadable(path, &error)))?;
-    if buffer.len() as u64 > rules.max_bytes {
-        return Err(too_large(buffer.len() as u64));
+    let size = usize::try_from(metadata.len()).unwrap_or(usize::MAX);
+    let read = fill(&file, size.min(HEAD), buffer)
+        .and_then(|()| if has_frontmatter(buffer) { Ok(()) } else { fill(&file, size, buffer) });
+    read.map_err(|error| Unread::Refused(unreadable(path, &error)))
+}
+
+/// Bytes that are read first: enough for most frontmatter, and the body is for the model.
+const HEAD: usize = 4096;
+
+/// Whether the head holds a whole frontmatter block, so that nothing after it matters.
+fn has_frontmatter(head: &[u8]) -> bool {
+    head.starts_with(b"---") && head[3..].windows(4).any(|window| window == b"\n---")
+}
+
+/// Reads on until `buffer` has `size` bytes or the file ends. What is appended meanwhile is not read: the limit holds.
+fn fill(mut file: &File, size: usize, buffer: &mut Vec<u8>) -> io::Result<()> {
+    let mut filled = buffer.len();
+    buffer.resize(size.max(filled), 0);
+    while filled < buffer.len() {
+        match file.read(&mut buffer[filled..]) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
     }
+    buffer.truncate(filled);
     Ok(())
 }
 

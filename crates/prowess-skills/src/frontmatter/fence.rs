@@ -33,7 +33,10 @@ pub(super) fn find(bytes: &[u8]) -> Result<Block<'_>, Flaw> {
         Some(end) => start + end,
         None => start + close_by_guess(&text[start..], first_line, &mut flaws)?,
     };
-    Ok(Block { header: unix_lines(String::from_utf8_lossy(&text[start..end])), line: first_line, flaws })
+    let header = &text[start..end];
+    // Nearly always valid, and then a plain check is the fastest.
+    let header = std::str::from_utf8(header).map_or_else(|_| String::from_utf8_lossy(header), Cow::Borrowed);
+    Ok(Block { header: unix_lines(header), line: first_line, flaws })
 }
 
 /// The offset of the first header byte and its line.
@@ -159,7 +162,7 @@ struct Line<'a> {
 /// The line that starts at `start`, ended by LF, CR LF or a lone CR.
 fn line_at(text: &[u8], start: usize) -> Line<'_> {
     let rest = &text[start..];
-    let length = rest.iter().position(|&b| b == b'\n' || b == b'\r').unwrap_or(rest.len());
+    let length = memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
     let end = start + length;
     let skip = match text.get(end..) {
         Some([b'\r', b'\n', ..]) => 2,

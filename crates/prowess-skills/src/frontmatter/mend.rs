@@ -4,6 +4,8 @@
 //! skill. An entry that does not read is mended by the cheapest rule that makes it read. `metadata` is never turned
 //! into text: it decides what a skill needs, so it is either read for certain or reported as unreadable.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
 use std::ops::Range;
 
 use serde_json::Value;
@@ -35,19 +37,23 @@ struct Entry {
 /// Reads a block entry by entry.
 pub(super) fn entries(header: &str, first_line: usize) -> Mended {
     let mut mended = Mended::default();
+    let mut places: HashMap<Cow<'static, str>, usize> = HashMap::new();
+    let mut spent = 0;
     for entry in split(header, first_line, &mut mended.flaws) {
         let at = Position { line: first_line + entry.line - 1, column: 1 };
-        let pair = match read(header, &entry, at, &mut mended.flaws) {
+        let pair = match read(header, &entry, at, &mut spent, &mut mended.flaws) {
             Ok(pair) => pair,
             Err(flaw) => {
                 mended.metadata_flaw = Some(flaw);
                 continue;
             }
         };
-        let Some(first) = mended.pairs.iter_mut().find(|earlier| earlier.key == pair.key) else {
+        let Some(&place) = places.get(&pair.key) else {
+            places.insert(pair.key.clone(), mended.pairs.len());
             mended.pairs.push(pair);
             continue;
         };
+        let first = &mut mended.pairs[place];
         let reason = format!("the key `{}` is there twice", pair.key);
         if pair.key == "metadata" && first.value != pair.value {
             mended.metadata_flaw = Some(unreadable(at, &reason));
@@ -98,18 +104,19 @@ fn is_conflict_marker(line: &str) -> bool {
     ["<<<<<<<", "=======", ">>>>>>>", "|||||||"].iter().any(|marker| line.starts_with(marker))
 }
 
-/// Reads one entry, mended if need be. The error is for `metadata` alone.
-fn read(header: &str, entry: &Entry, at: Position, flaws: &mut Vec<Flaw>) -> Result<Pair, Flaw> {
+/// Reads one entry, mended if need be; `spent` is what the entries before it unfolded to. The error is for `metadata`
+/// alone.
+fn read(header: &str, entry: &Entry, at: Position, spent: &mut usize, flaws: &mut Vec<Flaw>) -> Result<Pair, Flaw> {
     let snippet = &header[entry.range.clone()];
     let value_start = entry.range.start + snippet.find(':').map_or(0, |colon| colon + 1);
     let source = value_start..entry.range.end;
-    let pair = |value: Value| Pair { key: entry.key.clone(), value, line: entry.line, source: source.clone() };
-    let error = match alone(snippet) {
+    let pair = |value: Value| Pair { key: yaml::name(&entry.key), value, line: entry.line, source: source.clone() };
+    let error = match alone(snippet, spent) {
         Ok(value) if !entry.strays => return Ok(pair(value)),
         Ok(_) => None,
         Err(error) => Some(error),
     };
-    if let Some(value) = untabbed(snippet) {
+    if let Some(value) = untabbed(snippet, spent) {
         flaws.push(Flaw::mended(at, &format!("`{}` is indented with tabs", entry.key), "indent it with spaces"));
         return Ok(pair(value));
     }
@@ -121,7 +128,7 @@ fn read(header: &str, entry: &Entry, at: Position, flaws: &mut Vec<Flaw>) -> Res
     }
     match error {
         Some(error) if error.fault == Fault::DuplicateKey => Err(unreadable(at, &error.reason)),
-        error => match balanced(raw) {
+        error => match balanced(raw, spent) {
             Some(value) => {
                 flaws.push(Flaw::mended(at, "`metadata` has a bracket too few or too many", "balance the brackets"));
                 Ok(pair(value))
@@ -141,11 +148,11 @@ fn unreadable(at: Position, reason: &str) -> Flaw {
 }
 
 /// The value of a snippet that holds one pair.
-fn alone(snippet: &str) -> Result<Value, yaml::YamlError> {
-    yaml::mapping(snippet).map(|pairs| pairs.into_iter().next().map_or(Value::Null, |pair| pair.value))
+fn alone(snippet: &str, spent: &mut usize) -> Result<Value, yaml::YamlError> {
+    yaml::part(snippet, spent).map(|pairs| pairs.into_iter().next().map_or(Value::Null, |pair| pair.value))
 }
 
-fn untabbed(snippet: &str) -> Option<Value> {
+fn untabbed(snippet: &str, spent: &mut usize) -> Option<Value> {
     let mut tabs = false;
     let spaced: Vec<String> = snippet
         .lines()
@@ -156,7 +163,7 @@ fn untabbed(snippet: &str) -> Option<Value> {
             format!("{}{text}", indent.replace('\t', "  "))
         })
         .collect();
-    if tabs { alone(&format!("{}\n", spaced.join("\n"))).ok() } else { None }
+    if tabs { alone(&format!("{}\n", spaced.join("\n")), spent).ok() } else { None }
 }
 
 /// The raw text of a value, and what was wrong with it.
@@ -194,7 +201,7 @@ fn cause(text: &str) -> &'static str {
 }
 
 /// Reads JSON, JSON5 or a YAML flow map that lacks closing brackets at its end, or has too many there.
-fn balanced(raw: &str) -> Option<Value> {
+fn balanced(raw: &str, spent: &mut usize) -> Option<Value> {
     let text = trim(raw);
     let text = text.strip_prefix(['\'', '"']).map_or(text, trim);
     if !text.starts_with(['{', '[']) {
@@ -223,7 +230,7 @@ fn balanced(raw: &str) -> Option<Value> {
         }
     }
     quote.is_none().then(|| text.extend(open.iter().rev()))?;
-    let value = json::parse(&text).ok().or_else(|| alone(&format!("metadata: {text}\n")).ok())?;
+    let value = json::parse(&text).ok().or_else(|| alone(&format!("metadata: {text}\n"), spent).ok())?;
     value.is_object().then_some(value)
 }
 

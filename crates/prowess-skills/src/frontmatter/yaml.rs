@@ -4,6 +4,7 @@
 //! what the peer turns nested frontmatter into. Everything an author could use to make us work is bounded: depth by
 //! the parser's options, alias bombs by [`MAX_COST`].
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -15,10 +16,13 @@ const MAX_DEPTH: usize = 48;
 /// Nodes plus bytes of text that a frontmatter may unfold to, aliases included.
 const MAX_COST: usize = 1 << 20;
 
+/// Top-level keys a frontmatter may have: looking for one twice takes as many steps as there are keys.
+const MAX_KEYS: usize = 1_000;
+
 /// A top-level `key: value` and where it was written.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Pair {
-    pub(crate) key: String,
+    pub(crate) key: Cow<'static, str>,
     pub(crate) value: Value,
     /// The line of the key, from 1.
     pub(crate) line: usize,
@@ -50,10 +54,16 @@ pub(crate) enum Fault {
 
 /// Reads a block as a mapping, keeping the order of its keys.
 pub(crate) fn mapping(text: &str) -> Result<Vec<Pair>, YamlError> {
+    part(text, &mut 0)
+}
+
+/// The same for a part of a block whose other parts unfold to `spent` already, so that the whole is bounded.
+pub(crate) fn part(text: &str, spent: &mut usize) -> Result<Vec<Pair>, YamlError> {
     let options = granit_parser::options! { flow_nesting_limit: MAX_DEPTH, block_nesting_limit: MAX_DEPTH };
     let mut composer =
-        Composer { parser: Parser::new_from_str_with_options(text, options), anchors: HashMap::new(), cost: 0 };
+        Composer { parser: Parser::new_from_str_with_options(text, options), anchors: HashMap::new(), cost: *spent };
     let pairs = composer.document(text)?;
+    *spent = composer.cost;
     loop {
         match composer.next()? {
             (Event::StreamEnd, _) => return Ok(pairs),
@@ -118,9 +128,12 @@ impl<'a> Composer<'a> {
             }
             let line = span.start.line();
             let key_node = self.node(event, &span, 1)?;
-            let key = key_text(&key_node.value);
+            let key = name(&self.key(&key_node, &span)?);
             if pairs.iter().any(|pair| pair.key == key) {
                 return Err(duplicate(&span, &key));
+            }
+            if pairs.len() == MAX_KEYS {
+                return Err(error(&span, Fault::TooMuch, "it has more than a thousand keys"));
             }
             end = end.max(key_node.end);
             let colon = text[end..].find(':').map_or(end, |at| end + at + 1);
@@ -153,14 +166,30 @@ impl<'a> Composer<'a> {
             }
             _ => return Err(error(span, Fault::Syntax, "a value is missing here")),
         };
-        self.cost += cost;
-        if self.cost > MAX_COST || depth > MAX_DEPTH {
-            return Err(error(span, Fault::TooMuch, "the frontmatter unfolds to more than one mebibyte"));
+        self.spend(cost, span)?;
+        if depth > MAX_DEPTH {
+            return Err(error(span, Fault::TooMuch, "it is nested more than 48 levels deep"));
         }
         if anchor > 0 {
             self.anchors.insert(anchor, (value.clone(), cost));
         }
         Ok(Node { value, cost, end })
+    }
+
+    /// The text of a key. One that is itself a map goes by its JSON, in which every level doubles the escapes of the
+    /// level below; so the text counts, and a nest of such keys ends at the limit.
+    fn key(&mut self, node: &Node, span: &Span) -> Result<String, YamlError> {
+        let text = key_text(&node.value);
+        self.spend(text.len(), span)?;
+        Ok(text)
+    }
+
+    fn spend(&mut self, cost: usize, span: &Span) -> Result<(), YamlError> {
+        self.cost += cost;
+        if self.cost > MAX_COST {
+            return Err(error(span, Fault::TooMuch, "it unfolds to more than one mebibyte"));
+        }
+        Ok(())
     }
 
     fn sequence(&mut self, depth: usize) -> Result<(Vec<Value>, usize, usize), YamlError> {
@@ -184,10 +213,10 @@ impl<'a> Composer<'a> {
                 return Ok((map, cost, offset(&span.end)));
             }
             let key = self.node(event, &span, depth)?;
-            let name = key_text(&key.value);
+            let name = self.key(&key, &span)?;
             let (event, value_span) = self.next()?;
             let value = self.node(event, &value_span, depth)?;
-            cost += key.cost + value.cost;
+            cost += key.cost + name.len() + value.cost;
             if map.insert(name.clone(), value.value).is_some() {
                 return Err(duplicate(&span, &name));
             }
@@ -205,6 +234,29 @@ fn error(span: &Span, fault: Fault, reason: &str) -> YamlError {
 
 fn duplicate(span: &Span, key: &str) -> YamlError {
     error(span, Fault::DuplicateKey, &format!("the key `{key}` is there twice"))
+}
+
+/// A key, without a copy when it is one of those that skills have.
+pub(crate) fn name(key: &str) -> Cow<'static, str> {
+    const KNOWN: [&str; 16] = [
+        "name",
+        "description",
+        "metadata",
+        "homepage",
+        "version",
+        "author",
+        "license",
+        "user-invocable",
+        "allowed-tools",
+        "disable-model-invocation",
+        "command-dispatch",
+        "command-tool",
+        "command-arg-mode",
+        "compatibility",
+        "tags",
+        "emoji",
+    ];
+    KNOWN.into_iter().find(|known| *known == key).map_or_else(|| Cow::Owned(key.to_owned()), Cow::Borrowed)
 }
 
 fn key_text(value: &Value) -> String {
@@ -234,7 +286,7 @@ fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Value {
 }
 
 /// The core schema: null, booleans, integers in three bases and floats; `yes`, `on` and dates stay text.
-fn plain(text: &str) -> Value {
+pub(crate) fn plain(text: &str) -> Value {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => Value::Null,
         "true" | "True" | "TRUE" => Value::Bool(true),
@@ -286,7 +338,7 @@ mod tests {
 
     fn value(text: &str) -> Value {
         let pairs = mapping(text).expect("valid");
-        pairs.into_iter().map(|pair| (pair.key, pair.value)).collect::<Map<_, _>>().into()
+        pairs.into_iter().map(|pair| (pair.key.into_owned(), pair.value)).collect::<Map<_, _>>().into()
     }
 
     #[test]

@@ -74,8 +74,11 @@ fn answer(view: &View, skill: &Skill, objection: &Objection) -> Vec<Fix> {
 
 fn program(view: &View, skill: &Skill, bin: &str) -> Fix {
     let command = installers(view, skill, bin).into_iter().next();
+    let needs_brew =
+        !view.world.has_bin("brew") && command.as_ref().is_some_and(|command| command.starts_with("brew "));
+    let other = if needs_brew { "; brew is not here, your package manager may have it too" } else { "" };
     Fix {
-        why: format!("the program {bin} is not on the search path"),
+        why: format!("the program {bin} is not on the search path{other}"),
         command: command.unwrap_or_else(|| format!("install {bin} with your package manager")),
     }
 }

@@ -78,7 +78,7 @@ fn shape(view: &View, skill: &Skill, found: &[Objection]) -> InfoShape {
         source: skill.tier.label(),
         bundled: skill.tier == Tier::Bundled,
         file_path: skill.file.display().to_string(),
-        base_dir: skill.dir.display().to_string(),
+        base_dir: skill.dir().display().to_string(),
         skill_key: skill.key().to_owned(),
         primary_env: skill.metadata.primary_env.clone(),
         emoji: skill.emoji.clone(),

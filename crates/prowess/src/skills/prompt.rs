@@ -88,7 +88,7 @@ fn shape(snapshot: &Snapshot, budget: &Budget, section: String) -> PromptShape {
         name: skill.name.to_string(),
         description: skill.description.clone(),
         file_path: skill.file.display().to_string(),
-        base_dir: skill.dir.display().to_string(),
+        base_dir: skill.dir().display().to_string(),
         source: skill.tier.label(),
         disable_model_invocation: !skill.invocation.by_model,
     });

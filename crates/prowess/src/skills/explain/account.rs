@@ -96,7 +96,7 @@ fn candidates(view: &View) -> Vec<Candidate> {
             (Outcome::Hidden, "hidden from the model, open to commands".to_owned())
         };
         all.push(Candidate {
-            dir: skill.dir.display().to_string(),
+            dir: skill.dir().display().to_string(),
             tier: skill.tier.word(),
             name: Some(skill.name.to_string()),
             outcome,
@@ -105,7 +105,7 @@ fn candidates(view: &View) -> Vec<Candidate> {
     }
     for shadowed in view.catalog.shadowed() {
         all.push(Candidate {
-            dir: shadowed.skill.dir.display().to_string(),
+            dir: shadowed.skill.dir().display().to_string(),
             tier: shadowed.skill.tier.word(),
             name: Some(shadowed.skill.name.to_string()),
             outcome: Outcome::Shadowed,
