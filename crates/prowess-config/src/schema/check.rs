@@ -28,7 +28,7 @@ pub(crate) fn check_flag(path: &[String], value: Value) -> Result<Value, String>
         Some(key) => match judge(key.kind, &value) {
             Judgment::Fine | Judgment::Descend => Ok(value),
             Judgment::Read(read) | Judgment::Converted(read) => Ok(read),
-            Judgment::WrongType | Judgment::NotAllowed => Err(expected(key.kind)),
+            Judgment::WrongType | Judgment::NotAllowed => Err(key.kind.to_string()),
         },
     }
 }
@@ -43,7 +43,7 @@ fn check_value(value: &Value, path: &KeyPath, is_open: bool, findings: &mut Find
         }
         return;
     };
-    let (found, expected) = (type_name(value), || expected(key.kind));
+    let (found, expected) = (type_name(value), || key.kind.to_string());
     let mut fix = |value| findings.fixes.push(Fix { path: path.clone(), value });
     let remark = match judge(key.kind, value) {
         Judgment::Fine => return,
@@ -165,24 +165,6 @@ fn judge_list(value: &Value) -> Judgment {
         Value::Array(items) => Judgment::Converted(items.iter().filter_map(as_text).collect()),
         Value::String(text) => Judgment::Converted(Value::from(vec![text.as_str()])),
         _ => Judgment::WrongType,
-    }
-}
-
-fn expected(kind: Kind) -> String {
-    let words = |words: &[&str]| words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ");
-    match kind {
-        Kind::Section | Kind::Open => "a section { }".to_owned(),
-        Kind::List => "a list of sections [ { } ]".to_owned(),
-        Kind::Anything => "anything".to_owned(),
-        Kind::Switch => "true or false".to_owned(),
-        Kind::SwitchOr(choices) => format!("true, false or {}", words(choices)),
-        Kind::Choice(choices) => format!("one of {}", words(choices)),
-        Kind::Count { min, max: u64::MAX } => format!("a whole number, at least {min}"),
-        Kind::Count { min, max } => format!("a whole number from {min} to {max}"),
-        Kind::Text => "text".to_owned(),
-        Kind::Secret => "text or a secret reference { source, provider, id }".to_owned(),
-        Kind::TextList => "a list of texts".to_owned(),
-        Kind::TextListOrFalse => "a list of texts, or false".to_owned(),
     }
 }
 
