@@ -65,7 +65,8 @@ impl Catalog {
     #[must_use]
     pub fn merge(findings: Vec<Finding>) -> Self {
         let mut catalog = Self::default();
-        let mut places: HashMap<String, usize> = HashMap::new();
+        let most = findings.iter().map(|finding| finding.candidates.len()).sum();
+        let mut places: HashMap<String, usize> = HashMap::with_capacity(most);
         for finding in findings {
             catalog.problems.extend(finding.problems);
             for Candidate { dir, tier, outcome } in finding.candidates {

@@ -107,25 +107,44 @@ fn fingerprint(prompt: &Prompt, skills: &[Arc<Skill>], filter: Option<&[String]>
     for skill in skills {
         record.skill(skill);
     }
-    Fingerprint(*blake3::hash(&record.0).as_bytes())
+    Fingerprint(record.finish())
 }
 
 /// Values written so that no two different ones look alike: every text with its length, every list with its count.
 #[derive(Default)]
-struct Record(Vec<u8>);
+struct Record {
+    hasher: blake3::Hasher,
+    /// What is not hashed yet: the hash is fast on long pieces, and most values are short.
+    pending: Vec<u8>,
+}
 
 impl Record {
+    const PIECE: usize = 64 * 1024;
+
+    fn finish(mut self) -> [u8; 32] {
+        self.hasher.update(&self.pending);
+        *self.hasher.finalize().as_bytes()
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.pending.extend_from_slice(bytes);
+        if self.pending.len() >= Self::PIECE {
+            self.hasher.update(&self.pending);
+            self.pending.clear();
+        }
+    }
+
     fn number(&mut self, number: usize) {
-        self.0.extend_from_slice(&(number as u64).to_le_bytes());
+        self.bytes(&(number as u64).to_le_bytes());
     }
 
     fn text(&mut self, text: &str) {
         self.number(text.len());
-        self.0.extend_from_slice(text.as_bytes());
+        self.bytes(text.as_bytes());
     }
 
     fn list(&mut self, items: Option<&[String]>) {
-        self.0.push(u8::from(items.is_some()));
+        self.bytes(&[u8::from(items.is_some())]);
         self.number(items.map_or(0, <[String]>::len));
         for item in items.unwrap_or_default() {
             self.text(item);
@@ -133,7 +152,7 @@ impl Record {
     }
 
     fn option(&mut self, text: Option<&str>) {
-        self.0.push(u8::from(text.is_some()));
+        self.bytes(&[u8::from(text.is_some())]);
         self.text(text.unwrap_or_default());
     }
 
@@ -146,7 +165,7 @@ impl Record {
         self.option(skill.metadata.primary_env.as_deref());
         self.option(skill.dispatch.as_ref().map(|dispatch| dispatch.tool.as_str()));
         let flags = [skill.metadata.always, skill.invocation.by_user, skill.invocation.by_model];
-        self.0.extend(flags.map(u8::from));
+        self.bytes(&flags.map(u8::from));
         let needs = &skill.metadata.needs;
         for list in [&needs.os, &needs.bins, &needs.any_bins, &needs.env, &needs.config, &skill.standard.allowed_tools]
         {

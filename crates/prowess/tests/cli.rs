@@ -343,3 +343,43 @@ fn plugin_skills_are_found_when_the_plugin_is_enabled() {
     home.run("skills list").ok().out_has("from-plugin");
     home.config("{ plugins: { enabled: false } }").run("skills list").ok().lacks("from-plugin");
 }
+
+#[test]
+fn the_readme_shows_what_really_happens() {
+    let readme = include_str!("../../../README.md").replace("/home/you", "$HOME");
+    let (_, skill) = readme.split_once("<<'EOF'\n").expect("a skill in the README");
+    let (skill, _) = skill.split_once("EOF\n").expect("its end");
+    let home = Prowess::new(env!("CARGO_BIN_EXE_prowess"))
+        .bin("curl")
+        .bin("jq")
+        .env("COLUMNS", "100")
+        .file(".openclaw/workspace/skills/greet/SKILL.md", skill);
+    let shows = |home: &Prowess, line: &str, shown: fn(&str) -> String| {
+        let output = home.run(line).ok();
+        let text = shown(output.stdout());
+        assert!(readme.contains(&text), "the README does not show this for `{line}`:\n{text}");
+    };
+    shows(&home, "skills list", str::to_owned);
+    shows(&home, "skills explain greet", str::to_owned);
+    let home = home.bin("figlet");
+    shows(&home, "skills prompt", |text| {
+        text.split_inclusive('\n').rev().take(6).collect::<Vec<_>>().into_iter().rev().collect()
+    });
+    shows(&home, "skills commands --resolve '/greet in French'", str::to_owned);
+}
+
+#[test]
+fn tables_fit_the_terminal_and_line_up() {
+    let mut home = prowess()
+        .skill("天気", "全世界の天気予報を調べて、わかりやすくまとめます。旅行の計画にも使えます。", "")
+        .skill("family", "👨‍👩‍👧 emoji in a description that goes on for a while, so that it has to be folded.", "")
+        .skill("plain", "Plain words.", "metadata: {\"openclaw\":{\"emoji\":\"🌤️\"}}");
+    for columns in [60_usize, 80, 133] {
+        home = home.env("COLUMNS", &columns.to_string());
+        let output = home.run("skills list").ok();
+        let lines = output.stdout().lines().filter(|line| line.starts_with(['┌', '│', '╞', '└']));
+        for line in lines {
+            assert_eq!(unicode_width::UnicodeWidthStr::width(line), columns, "{line}");
+        }
+    }
+}

@@ -59,11 +59,7 @@ fn human(view: &View, options: Options, rows: &[(&Skill, Vec<Objection>)]) -> St
         header.push("Missing");
     }
     let cells = rows.iter().map(|(skill, objections)| {
-        let description = if options.verbose {
-            safe(&skill.description)
-        } else {
-            text::shorten(&skill.description, SHORT_DESCRIPTION)
-        };
+        let description = if options.verbose { safe(&skill.description) } else { brief(&skill.description) };
         let mut row = vec![Standing::of(objections).painted(), title(skill), description, skill.tier.word().to_owned()];
         if options.verbose {
             let summary = Lists::missing(objections).summary();
@@ -75,6 +71,14 @@ fn human(view: &View, options: Options, rows: &[(&Skill, Vec<Objection>)]) -> St
     out.push_str(&table(&header, &[0, 3], cells.collect()));
     out.push_str(&footer(view));
     out
+}
+
+/// The beginning of a description, ended after a word.
+fn brief(description: &str) -> String {
+    let short = text::shorten(description, SHORT_DESCRIPTION);
+    let Some(cut) = short.strip_suffix('…') else { return short };
+    let end = cut.rfind(' ').filter(|&end| end > cut.len() / 2).unwrap_or(cut.len());
+    format!("{} …", cut[..end].trim_end_matches([' ', ',', ':', ';']))
 }
 
 /// What a list alone would not show.
