@@ -1,0 +1,285 @@
+//! The claims of `docs/conformance.md` that take the whole command, and the check that none is without a test.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use prowess_testkit::Prowess;
+use serde_json::{Value, json};
+
+const CLAIMS: &str = include_str!("../../../docs/conformance.md");
+
+fn bare() -> Prowess {
+    Prowess::new(env!("CARGO_BIN_EXE_prowess"))
+}
+
+fn prowess() -> Prowess {
+    // An empty folder in place of the bundled skills, so that a test shows only what it made.
+    bare().tree("no-skills/").env("OPENCLAW_BUNDLED_SKILLS_DIR", "$HOME/no-skills")
+}
+
+/// Names and sources of all skills, in order.
+fn listed(home: &Prowess) -> Vec<(String, String)> {
+    let list = home.run("skills list --json").ok().json();
+    let text = |value: &Value| value.as_str().expect("text").to_owned();
+    let skills = list["skills"].as_array().expect("skills").iter();
+    skills.map(|skill| (text(&skill["name"]), text(&skill["source"]))).collect()
+}
+
+fn workspace(home: &Prowess, flags: &str) -> String {
+    home.run(&format!("skills check --json {flags}")).ok().json()["workspaceDir"].as_str().expect("a path").to_owned()
+}
+
+#[test]
+fn m_disc_02_extra_folders_may_begin_with_a_tilde_or_be_relative() {
+    let home = prowess().config("{ skills: { load: { extraDirs: ['~/more', 'near'] } } }").cwd("desk");
+    let home = home.skill("more/a", "A.", "").skill("desk/near/b", "B.", "");
+    let extra = |name: &str| (name.to_owned(), "openclaw-extra".to_owned());
+    assert_eq!(listed(&home), [extra("a"), extra("b")]);
+}
+
+#[test]
+fn m_disc_05_the_variable_decides_where_bundled_skills_are() {
+    let home = bare().skill("mine/own", "Own.", "").env("OPENCLAW_BUNDLED_SKILLS_DIR", "$HOME/mine");
+    assert_eq!(listed(&home), [("own".to_owned(), "openclaw-bundled".to_owned())]);
+}
+
+// M-DISC-07, M-DISC-24
+#[test]
+fn m_disc_07_24_the_skills_inside_the_program_have_the_peers_names() {
+    let home = bare();
+    let names = ["github", "healthcheck", "session-logs", "skill-creator", "tmux", "weather"];
+    assert_eq!(listed(&home), names.map(|name| (name.to_owned(), "openclaw-bundled".to_owned())));
+    let info = home.run("skills info weather --json").ok().json();
+    let file = info["filePath"].as_str().expect("a path");
+    assert!(file.starts_with("$HOME/.openclaw/bundled-skills/") && file.ends_with("/weather/SKILL.md"), "{file}");
+    home.run("skills check").ok();
+}
+
+// M-DISC-08, M-CONF-15
+#[test]
+fn m_disc_08_m_conf_15_managed_skills_are_in_the_state_directory() {
+    let managed = |home: Prowess| home.run("skills check --json").ok().json()["managedSkillsDir"].clone();
+    assert_eq!(managed(prowess()), "$HOME/.openclaw/skills");
+    let older = || prowess().env("CLAWDBOT_STATE_DIR", "$HOME/old");
+    assert_eq!(managed(older()), "$HOME/old/skills");
+    assert_eq!(managed(older().env("OPENCLAW_STATE_DIR", "$HOME/new")), "$HOME/new/skills");
+    let home = prowess().env("OPENCLAW_STATE_DIR", "$HOME/new").skill("new/skills/m", "M.", "");
+    assert_eq!(listed(&home), [("m".to_owned(), "openclaw-managed".to_owned())]);
+}
+
+#[test]
+fn m_disc_25_bundled_skills_declare_their_needs() {
+    let home = bare();
+    let needs = |name: &str| {
+        let info = home.run(&format!("skills info {name} --json")).ok().json();
+        info["requirements"]["bins"].clone()
+    };
+    assert_eq!(needs("weather"), json!(["curl"]));
+    assert_eq!(needs("github"), json!(["gh"]));
+    assert_eq!(needs("session-logs"), json!(["jq", "rg"]));
+    assert_eq!(needs("tmux"), json!(["tmux"]));
+}
+
+#[test]
+fn m_gate_17_check_and_explain_show_every_objection() {
+    let extra = "metadata: {openclaw: {requires: {bins: [absent], env: [UNSET]}}}";
+    let home = prowess().skill("x", "X.", extra);
+    for command in ["skills check", "skills explain x"] {
+        home.run(command).ok().out_has("programs not found: absent").out_has("variables not set: UNSET");
+    }
+}
+
+#[test]
+fn m_filt_07_a_topic_has_a_list_of_its_own() {
+    let topics = r#"{ channels: { telegram: { groups: { "42": { topics: { "7": { skills: ["b"] } } } } } } }"#;
+    let home = prowess().config(topics).skill("a", "A.", "").skill("b", "B.", "");
+    home.run("skills prompt --channel telegram.groups.42.topics.7")
+        .ok()
+        .out_has("<name>b</name>")
+        .lacks("<name>a</name>");
+    home.run("skills prompt --channel telegram.groups.42").ok().out_has("<name>a</name>").out_has("<name>b</name>");
+}
+
+#[test]
+fn m_snap_08_a_fingerprint_outlives_the_process() {
+    let home = prowess().skill("a", "A.", "");
+    let print = |home: &Prowess| home.run("skills prompt --json").ok().json()["fingerprint"].clone();
+    let first = print(&home);
+    let again = home.skill("a", "A.", "");
+    assert!(first.is_string() && print(&again) == first);
+}
+
+// M-PROMPT-03, M-PROMPT-05, M-PROMPT-16, M-PROMPT-19: see also cli::prompt_prints_exactly_what_a_model_gets
+#[test]
+fn m_prompt_03_the_body_is_never_in_the_prompt() {
+    let text = "---\nname: a\ndescription: d\nlicense: MIT\n---\nThe secret of the body.\n";
+    let home = prowess().file(".openclaw/workspace/skills/a/SKILL.md", text);
+    home.run("skills prompt").ok().out_has("<name>a</name>").lacks("secret of the body").lacks("MIT");
+}
+
+#[test]
+fn m_conf_01_settings_are_in_openclaw_json_in_json5() {
+    let home = prowess().file(".openclaw/openclaw.yml", "skills: { entries: { a: { enabled: false } } }\n");
+    assert_eq!(home.run("config path").ok().stdout(), "$HOME/.openclaw/openclaw.json\n");
+    home.run("config get skills.entries.a.enabled").code(1);
+    let home = home.config("{ // a comment\n  skills: { entries: { a: { enabled: false, }, }, }, }");
+    assert_eq!(home.run("config get skills.entries.a.enabled").ok().stdout(), "false\n");
+}
+
+// M-CONF-04, M-CONF-05
+#[test]
+fn m_conf_04_05_watching_and_its_two_names() {
+    let get = |config: &str, key: &str| {
+        let found = prowess().config(config).run(&format!("config get skills.load.{key} --json")).ok().json();
+        found["value"].clone()
+    };
+    assert_eq!((get("{}", "watch"), get("{}", "watchDebounceMs")), (json!(true), json!(250)));
+    assert_eq!(get("{ skills: { load: { watch: false } } }", "watch"), false);
+    assert_eq!(get("{ skills: { load: { watchDebounceMs: 9 } } }", "watchDebounceMs"), 9);
+    assert_eq!(get("{ skills: { load: { debounceMs: 8 } } }", "watchDebounceMs"), 8);
+}
+
+#[test]
+fn m_conf_09_an_entry_has_four_fields_and_no_other() {
+    let entry = |extra: &str| {
+        let fields = format!("enabled: true, apiKey: 'k', env: {{ CITY: 'Rome' }}, config: {{ any: [1] }} {extra}");
+        let home = prowess().config(&format!("{{ skills: {{ entries: {{ a: {{ {fields} }} }} }} }}"));
+        home.run("skills check --json").ok().json()["summary"]["warnings"].clone()
+    };
+    assert_eq!((entry(""), entry(", other: 1")), (json!(0), json!(1)));
+}
+
+// M-CONF-10, M-CONF-11, M-CONF-12, M-CONF-14
+#[test]
+fn m_conf_10_11_12_14_which_workspace_an_agent_has() {
+    assert_eq!(workspace(&prowess(), ""), "$HOME/.openclaw/workspace");
+    let list = "list: [{ id: 'main', default: true }, { id: 'ops', workspace: '~/ops' }, { id: 'more' }]";
+    let home = prowess().config(&format!("{{ agents: {{ defaults: {{ workspace: '~/desk' }}, {list} }} }}"));
+    assert_eq!(workspace(&home, ""), "$HOME/desk");
+    assert_eq!(workspace(&home, "--agent ops"), "$HOME/ops");
+    let home = home.env("OPENCLAW_STATE_DIR", "$HOME/state").config("{}");
+    let home = home.file("state/openclaw.json", format!("{{ agents: {{ {list} }} }}"));
+    assert_eq!(workspace(&home, "--agent more"), "$HOME/state/workspace-more");
+}
+
+#[test]
+fn m_conf_13_a_profile_has_a_workspace_of_its_own() {
+    let of = |profile: &str| workspace(&prowess().env("OPENCLAW_PROFILE", profile), "");
+    assert_eq!(of("work"), "$HOME/.openclaw/workspace-work");
+    assert_eq!(of("default"), "$HOME/.openclaw/workspace");
+}
+
+#[test]
+fn m_conf_16_paths_in_settings_may_begin_with_a_tilde() {
+    let home =
+        prowess().config("{ agents: { defaults: { workspace: '~/a/../desk' } } }").skill("desk/skills/x", "X.", "");
+    assert_eq!((workspace(&home, ""), listed(&home).len()), ("$HOME/desk".to_owned(), 1));
+}
+
+// M-CONF-17, M-CLI-03
+#[test]
+fn m_conf_17_m_cli_03_setup_prepares_the_workspace_it_is_given() {
+    let home = prowess();
+    let told = home.run("setup --workspace $HOME/desk").ok();
+    for file in ["AGENTS.md", "SOUL.md", "TOOLS.md", "IDENTITY.md", "USER.md", "HEARTBEAT.md", "BOOTSTRAP.md"] {
+        assert!(home.path("desk").join(file).is_file() && told.stdout().contains(file), "{file}\n{told}");
+    }
+    assert!(!home.path("desk/skills").exists());
+    assert_eq!(home.run("config get agents.defaults.workspace").ok().stdout(), "$HOME/desk\n");
+}
+
+// M-CLI-01, M-CLI-02
+#[test]
+fn m_cli_01_02_check_audits_what_is_in_the_prompt_and_what_is_not() {
+    let limits = "{ skills: { limits: { maxSkillsInPrompt: 2 }, entries: { off: { enabled: false } } } }";
+    let home = prowess()
+        .config(limits)
+        .skill("a", "A.", "")
+        .skill("b", "B.", "")
+        .skill("c", "C.", "")
+        .skill(".openclaw/skills/a", "Shadowed.", "")
+        .skill("hidden", "H.", "disable-model-invocation: true")
+        .skill("off", "O.", "")
+        .skill("unmet", "U.", "metadata: {openclaw: {requires: {bins: [absent]}}}");
+    home.run("skills prompt").ok().out_has("Note: 3 skills, 1 not listed").lacks("<name>c</name>");
+    home.run("skills check").ok().out_has("1 not shown: c").out_has("1 shadowed").out_has("1 hidden from the model");
+    let report = home.run("skills check --json").ok().json();
+    assert_eq!(report["modelVisible"], json!(["a", "b", "c"]));
+    assert_eq!((&report["prompt"]["dropped"], &report["disabled"]), (&json!(["c"]), &json!(["off"])));
+    assert_eq!(report["notInjected"], json!([{"name": "hidden", "reason": "disable-model-invocation"}]));
+    assert_eq!(report["missingRequirements"][0]["name"], "unmet");
+    assert_eq!(report["summary"]["shadowed"], 1);
+}
+
+/// The rows of the claims: id, decision, test.
+fn rows() -> Vec<[&'static str; 3]> {
+    let cells = |line: &'static str| line.trim_matches('|').split(" | ").map(str::trim).collect::<Vec<_>>();
+    let rows = CLAIMS.lines().filter(|line| line.starts_with("| M-")).map(cells);
+    rows.map(|row| match row[..] {
+        [id, _, decision, test] => [id, decision, test],
+        _ => panic!("not a row of four cells: {row:?}"),
+    })
+    .collect()
+}
+
+/// The texts of all sources that a claim can name, by the name of the file.
+fn sources() -> Vec<(String, String)> {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the folder of crates").to_owned();
+    let mut folders: Vec<PathBuf> = fs::read_dir(crates)
+        .expect("a folder")
+        .flat_map(|entry| ["src", "tests"].map(|part| entry.as_ref().expect("an entry").path().join(part)))
+        .collect();
+    let mut found = Vec::new();
+    while let Some(folder) = folders.pop() {
+        // A crate need not have tests.
+        for path in fs::read_dir(folder).into_iter().flatten().map(|entry| entry.expect("an entry").path()) {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+                found.push((name, fs::read_to_string(&path).expect("a source")));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn every_claim_has_an_id_of_its_own_and_a_test_that_exists() {
+    let (rows, sources) = (rows(), sources());
+    assert!(rows.len() > 200 && !CLAIMS.contains("TODO"), "{} rows", rows.len());
+    let mut seen = HashSet::new();
+    for [id, decision, test] in rows {
+        let well_formed =
+            id.rsplit_once('-').is_some_and(|(_, number)| number.len() == 2 && number.parse::<u8>().is_ok());
+        assert!(well_formed && seen.insert(id), "{id} is malformed or there twice");
+        assert!(["follow", "differ"].iter().any(|word| decision.starts_with(word)), "{id}: {decision}");
+        if test.starts_with('–') {
+            assert!(test == "–" || test.starts_with("– later: M-"), "{id}: {test}");
+            continue;
+        }
+        for named in test.split(", ") {
+            let (file, function) = named.trim_matches('`').split_once("::").unwrap_or_else(|| panic!("{id}: {test}"));
+            let is_there = |(name, text): &(String, String)| name == file && text.contains(&format!("fn {function}("));
+            assert!(sources.iter().any(is_there), "{id}: there is no test {named}");
+        }
+    }
+}
+
+/// A test that is named after claims, or is preceded by their ids, is the one that the table points to for each.
+#[test]
+fn the_tests_and_the_table_name_each_other() {
+    let sources: String =
+        sources().into_iter().filter(|(name, _)| name == "conformance").map(|(_, text)| text).collect();
+    for [id, _, test] in rows().into_iter().filter(|[.., test]| test.contains("conformance::")) {
+        let (area, number) = id.rsplit_once('-').expect("an id");
+        let in_name = test.contains(&area.replace('-', "_").to_lowercase()) && test.contains(&format!("_{number}_"));
+        assert!(in_name, "{id}: {test} does not name it");
+    }
+    let ids: HashSet<&str> = rows().into_iter().map(|[id, ..]| id).collect();
+    let comments = sources.lines().filter_map(|line| line.strip_prefix("// M-")).filter(|line| line.contains('-'));
+    for id in comments.flat_map(|line| line.split(':').next().unwrap_or(line).split(", M-")) {
+        assert!(ids.contains(format!("M-{id}").as_str()), "a test names M-{id}, which is no claim");
+    }
+}
