@@ -88,6 +88,19 @@ impl Key {
         serde_json::from_str(self.default?).ok()
     }
 
+    /// For a setting that restricts: the value that a wrong one is taken for, which restricts the most. What someone
+    /// may have meant to switch off is not left on by a slip.
+    fn strict(&self) -> Option<Value> {
+        match self.path {
+            "skills.allowBundled"
+            | "skills.entries.<key>.enabled"
+            | "plugins.enabled"
+            | "plugins.entries.<id>.enabled" => Some(Value::Bool(false)),
+            path if path.ends_with(".skills") => Some(Value::Array(Vec::new())),
+            _ => None,
+        }
+    }
+
     /// How many wildcards the path matches with; `None` when it does not match.
     fn matches(&self, path: &[String]) -> Option<usize> {
         matches(&self.path.split('.').collect::<Vec<_>>(), path)

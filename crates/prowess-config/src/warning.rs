@@ -32,6 +32,13 @@ pub enum WarningKind {
         /// The type that is there.
         found: &'static str,
     },
+    /// The value of a setting that restricts cannot be used; it is taken for the strictest one.
+    Restricted {
+        /// What would be right.
+        expected: String,
+        /// The type that is there.
+        found: &'static str,
+    },
     /// The value has the right type but is not allowed; the default is used.
     NotAllowed {
         /// What would be right.
@@ -114,6 +121,9 @@ impl fmt::Display for WarningKind {
             Self::UnknownKey { suggestion: None } => f.write_str("unknown key, ignored"),
             Self::WrongType { expected, found } => {
                 write!(f, "expected {expected}, found {found}; the default is used instead")
+            }
+            Self::Restricted { expected, found } => {
+                write!(f, "expected {expected}, found {found}; it is taken as off, or as a list of nothing")
             }
             Self::NotAllowed { expected } => write!(f, "expected {expected}; the default is used instead"),
             Self::Converted { expected, found } => write!(f, "{found} taken as {expected}; write it as {expected}"),

@@ -154,7 +154,8 @@ pub fn resolve<'a>(message: &'a str, commands: &'a [Command]) -> Option<Call<'a>
     }
     if word.eq_ignore_ascii_case("skill") {
         let (name, args) = split_word(rest?);
-        let command = commands.iter().find(|command| means(command, name))?;
+        let exact = |command: &&Command| command.name == name || command.skill.as_str() == name;
+        let command = commands.iter().find(exact).or_else(|| commands.iter().find(|command| means(command, name)))?;
         return Some(Call { command, args });
     }
     let name = word.to_lowercase();

@@ -8,6 +8,7 @@
 mod file;
 
 use std::cmp::Ordering;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -71,7 +72,14 @@ pub fn discover(root: &Root, reach: &Reach) -> Finding {
             return finding;
         }
     };
-    let mut search = Search { root, reach, real_root: real.clone(), finding, lists_left: lists(&reach.limits) };
+    let mut search = Search {
+        root,
+        reach,
+        real_root: real.clone(),
+        finding,
+        lists_left: lists(&reach.limits),
+        visits_left: visits(&reach.limits),
+    };
     let real = Some(real).filter(|real| *real != root.path);
     search.run(Folder { path: root.path.clone(), real, level: 0, nested: false, link: None });
     search.finding.candidates.sort_by(|a, b| cmp_paths(&a.dir, &b.dir));
@@ -87,6 +95,11 @@ fn children(limits: &Limits) -> usize {
 /// Folders without a `SKILL.md` that are listed below one root.
 fn lists(limits: &Limits) -> usize {
     limits.candidates_per_root.saturating_mul(6)
+}
+
+/// Folders that are looked at below one root.
+fn visits(limits: &Limits) -> usize {
+    children(limits).saturating_mul(4)
 }
 
 /// Orders paths component by component: a separator comes before any character of a name.
@@ -129,7 +142,8 @@ impl Folder {
 const FILE: &str = "SKILL.md";
 
 /// `dir/name`, made in one piece of memory.
-fn below(dir: &Path, name: &str) -> PathBuf {
+fn below(dir: &Path, name: impl AsRef<OsStr>) -> PathBuf {
+    let name = name.as_ref();
     let mut path = PathBuf::with_capacity(dir.as_os_str().len() + 1 + name.len());
     path.push(dir);
     path.push(name);
@@ -161,12 +175,14 @@ struct Search<'a> {
     real_root: PathBuf,
     finding: Finding,
     lists_left: usize,
+    visits_left: usize,
 }
 
 impl Search<'_> {
     fn run(&mut self, root: Folder) {
         let mut level = vec![root];
         while !level.is_empty() {
+            self.cut_visits(&mut level);
             // When the whole level may be listed, each folder is listed as soon as it is known to be no skill.
             let list_now = level.len() <= self.lists_left;
             let visits: Vec<Visit> = level
@@ -219,6 +235,17 @@ impl Search<'_> {
             problems.extend(swallowed(&folder.path));
         }
         Visit::Candidate(Candidate { dir: folder.path, tier, outcome }, problems)
+    }
+
+    /// Leaves out the folders at the end of a level that are too many for one root.
+    fn cut_visits(&mut self, level: &mut Vec<Folder>) {
+        if level.len() > self.visits_left {
+            let reason = format!("{} folders were not looked at: there are too many", level.len() - self.visits_left);
+            let fix = "name the folders with skills more closely, or raise skills.limits.maxCandidatesPerRoot";
+            self.finding.problems.push(over_limit(&self.root.path, reason, fix));
+            level.truncate(self.visits_left);
+        }
+        self.visits_left -= level.len();
     }
 
     /// Lists folders as far as the limits allow.
@@ -438,9 +465,9 @@ mod tests {
             reasons,
             [
                 ProblemKind::TooLarge,
-                ProblemKind::DeadLink,
+                ProblemKind::Unreadable,
                 ProblemKind::NotAFile,
-                ProblemKind::DeadLink,
+                ProblemKind::Unreadable,
                 ProblemKind::NearMiss,
                 ProblemKind::NoFrontmatter
             ]

@@ -133,31 +133,32 @@ impl InstallSpec {
     }
 
     fn label(&self, node_manager: &str) -> String {
-        if let Package::Node(package) = &self.package {
-            return format!("Install {package} ({node_manager})");
-        }
-        if let Some(label) = self.label.as_deref().map(trim).filter(|label| !label.is_empty()) {
-            return label.to_owned();
-        }
-        match &self.package {
-            Package::Brew(formula) => format!("Install {formula} (brew)"),
-            Package::Node(package) => format!("Install {package} ({node_manager})"),
-            Package::Go(module) => format!("Install {module} (go)"),
-            Package::Uv(package) => format!("Install {package} (uv)"),
-            Package::Download(file) => {
-                let name =
-                    file.url.split(['?', '#']).next().and_then(|url| url.rsplit('/').find(|part| !part.is_empty()));
-                format!("Download {}", name.unwrap_or(&file.url))
+        let own = self.label.as_deref().map(trim).filter(|label| !label.is_empty());
+        match (&self.package, own) {
+            // Which manager runs is the operator's choice, so the author's words could be wrong.
+            (Package::Node(package), _) => format!("Install {package} ({node_manager})"),
+            (_, Some(label)) => label.to_owned(),
+            (Package::Brew(formula), None) => format!("Install {formula} (brew)"),
+            (Package::Go(module), None) => format!("Install {module} (go)"),
+            (Package::Uv(package), None) => format!("Install {package} (uv)"),
+            (Package::Download(file), None) => {
+                let path = file.url.split(['?', '#']).next().unwrap_or_default();
+                format!("Download {}", path.rsplit('/').find(|part| !part.is_empty()).unwrap_or(&file.url))
             }
         }
+    }
+
+    /// Whether it is for machines with this system.
+    #[must_use]
+    pub fn fits(&self, os: &str) -> bool {
+        self.os.is_empty() || self.os.iter().any(|wanted| system(wanted) == os)
     }
 }
 
 /// The install choices for a machine with system `os`: all downloads when there is nothing else, or the one best spec.
 #[must_use]
 pub fn options(specs: &[InstallSpec], os: &str, has_brew: bool, prefs: &InstallPrefs) -> Vec<InstallOption> {
-    let fits = |spec: &&InstallSpec| spec.os.is_empty() || spec.os.iter().any(|wanted| system(wanted) == os);
-    let specs: Vec<&InstallSpec> = specs.iter().filter(fits).collect();
+    let specs: Vec<&InstallSpec> = specs.iter().filter(|spec| spec.fits(os)).collect();
     let option = |(index, spec): (usize, &&InstallSpec)| InstallOption {
         id: spec.id.clone().map_or_else(|| format!("{}-{index}", spec.kind()), |id| trim(&id).to_owned()),
         kind: spec.kind(),

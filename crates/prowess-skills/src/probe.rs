@@ -70,8 +70,7 @@ fn is_bare(name: &str) -> bool {
 
 #[cfg(unix)]
 fn is_program(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+    rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok() && path.is_file()
 }
 
 #[cfg(not(unix))]

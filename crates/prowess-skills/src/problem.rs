@@ -102,13 +102,9 @@ impl ProblemKind {
     pub fn severity(self) -> Severity {
         match self {
             Self::MissingRoot | Self::DeadLink => Severity::Note,
-            Self::Mended
-            | Self::IgnoredMetadata
-            | Self::NearMiss
-            | Self::Swallowed
-            | Self::Plugin
-            | Self::Setting
-            | Self::OverLimit => Severity::Warning,
+            Self::Mended | Self::IgnoredMetadata | Self::Swallowed | Self::Plugin | Self::Setting | Self::OverLimit => {
+                Severity::Warning
+            }
             Self::NoFrontmatter
             | Self::NoDescription
             | Self::BadFrontmatter
@@ -118,6 +114,7 @@ impl ProblemKind {
             | Self::HardLinked
             | Self::Unreadable
             | Self::NotAFile
+            | Self::NearMiss
             | Self::UnsafePath => Severity::Error,
         }
     }

@@ -84,6 +84,10 @@ pub fn section(prompt: &str, mode: Mode, read_tool: &str) -> String {
     if mode != Mode::Full || prompt.is_empty() {
         return String::new();
     }
+    // Rules about a list make no sense without one: a note or a remark about the cut stands alone.
+    if !prompt.contains(OPEN.trim_end()) {
+        return format!("## Skills (mandatory)\n{prompt}\n");
+    }
     format!(
         "## Skills (mandatory)\n\
          Before replying: scan <available_skills> <description> entries.\n\

@@ -9,8 +9,11 @@ use crate::frontmatter::{Document, Flaw};
 use crate::metadata::{self, Metadata};
 use crate::problem::{Position, Problem, ProblemKind};
 use crate::standard::{self, Violation};
-use crate::text::{clean, trim};
+use crate::text::{clean, prefix_units, trim};
 use crate::tier::Tier;
+
+/// UTF-16 units of a picture: enough for the longest sequence that is one.
+const MAX_EMOJI: usize = 24;
 
 /// The name that a skill is merged, listed and filtered by. Not the name of its configuration entry: see
 /// [`Skill::key`].
@@ -123,7 +126,7 @@ impl Skill {
             description,
             tier,
             file: file.to_owned(),
-            emoji: shown(&metadata.emoji, &["emoji"]),
+            emoji: shown(&metadata.emoji, &["emoji"]).map(|emoji| prefix_units(&emoji, MAX_EMOJI).to_owned()),
             homepage: shown(&metadata.homepage, &["homepage", "website", "url"]),
             metadata,
             invocation,

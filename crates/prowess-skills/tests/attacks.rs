@@ -61,7 +61,7 @@ fn a01_links_out_of_a_root_are_refused_unread_and_reported() {
         ("the nested root", outside().symlink("ws/skills/skills", "../../outside"), ProblemKind::Escapes),
         ("a hard link", outside().hardlink("ws/skills/x/SKILL.md", "outside/plain.md"), ProblemKind::HardLinked),
         ("a dead folder", outside().symlink("ws/skills/x", "nowhere"), ProblemKind::DeadLink),
-        ("a dead file", outside().symlink("ws/skills/x/SKILL.md", "nowhere"), ProblemKind::DeadLink),
+        ("a dead file", outside().symlink("ws/skills/x/SKILL.md", "nowhere"), ProblemKind::Unreadable),
         (
             "a file by its full path",
             {
@@ -328,4 +328,17 @@ fn a13_a_file_over_the_limit_is_reported_with_its_size() {
     let problem = &catalog.broken()[0].problem;
     assert_eq!(problem.kind, ProblemKind::TooLarge);
     assert!(problem.reason.contains("256033"), "{}", problem.reason);
+}
+
+#[test]
+fn a13_folders_that_multiply_by_links_are_cut_off() {
+    let mut tree = Tree::new();
+    for index in 0..120 {
+        tree = tree.dir(&format!("ws/skills/b/{index}")).symlink(&format!("ws/skills/a/{index}"), "../b");
+    }
+    let places = Places { workspace: Some(tree.path("ws")), ..Places::default() };
+    let reach = Reach { limits: Limits { candidates_per_root: 1, ..Limits::default() }, ..Reach::default() };
+    let catalog = Catalog::load(&places.roots(), &reach);
+    let cut = catalog.problems().iter().filter(|problem| problem.kind == ProblemKind::OverLimit).count();
+    assert!(cut > 0, "{:?}", catalog.problems());
 }

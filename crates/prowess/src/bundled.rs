@@ -24,7 +24,11 @@ pub(crate) fn lay_out(state: &Path) -> io::Result<PathBuf> {
     }
     fs::create_dir_all(&parent)?;
     let draft = parent.join(format!(".draft-{}", std::process::id()));
-    write(&draft, &files)?;
+    if let Err(error) = write(&draft, &files) {
+        // The first failure is the one worth telling.
+        let _ = fs::remove_dir_all(&draft);
+        return Err(error);
+    }
     if let Err(error) = fs::rename(&draft, &folder) {
         // The folder is there: damaged, or made by another process this very moment.
         let spoilt = parent.join(format!(".spoilt-{}", std::process::id()));
@@ -60,8 +64,20 @@ fn digest(files: &[(&Path, &[u8])]) -> String {
     hasher.finalize().to_hex()[..16].to_owned()
 }
 
+/// Whether the folder holds these files and no others.
 fn is_intact(folder: &Path, files: &[(&Path, &[u8])]) -> bool {
-    files.iter().all(|(path, content)| fs::read(folder.join(path)).is_ok_and(|found| found == *content))
+    let same = |(path, content): &(&Path, &[u8])| fs::read(folder.join(path)).is_ok_and(|found| found == *content);
+    entries(folder).is_ok_and(|found| found == files.len()) && files.iter().all(same)
+}
+
+/// How many things that are not folders lie below a folder.
+fn entries(folder: &Path) -> io::Result<usize> {
+    let mut found = 0;
+    for entry in folder.read_dir()? {
+        let entry = entry?;
+        found += if entry.file_type()?.is_dir() { entries(&entry.path())? } else { 1 };
+    }
+    Ok(found)
 }
 
 fn write(folder: &Path, files: &[(&Path, &[u8])]) -> io::Result<()> {
@@ -104,6 +120,10 @@ mod tests {
         fs::write(&file, "changed").expect("written");
         assert_eq!(lay_out(&state).expect("mended"), folder);
         assert!(fs::read_to_string(&file).expect("a file").contains("name: weather"));
+        fs::create_dir(folder.join("planted")).expect("a folder");
+        fs::write(folder.join("planted/SKILL.md"), "---\ndescription: d\n---\n").expect("written");
+        assert_eq!(lay_out(&state).expect("mended"), folder);
+        assert!(!folder.join("planted").exists());
         assert_eq!(fs::read_dir(state.join(FOLDER)).expect("a folder").count(), 1);
         fs::remove_dir_all(state).expect("removed");
     }

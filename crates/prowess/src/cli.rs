@@ -97,7 +97,7 @@ pub(crate) enum Skills {
         /// How much of a system prompt the run gets
         #[arg(long, value_enum, default_value_t = Mode::Full)]
         mode: Mode,
-        /// At most this many characters, or tokens when followed by `t`
+        /// At most this many characters for the list of skills, or tokens when followed by `t`
         #[arg(long, value_name = "N[t]", value_parser = parse_budget)]
         budget: Option<BudgetFlag>,
         /// The name of the tool that reads files

@@ -1,13 +1,15 @@
 //! `prowess config`: what is set, where does it come from, and how is it changed?
 
+use std::io::Write;
+
 use prowess_config::schema::{self, Kind};
-use prowess_config::{ConfigFile, Env, Layer, REDACTED};
+use prowess_config::{ConfigFile, Env, KeyPath, Layer, REDACTED, Warning};
 use serde_json::Value;
 
 use crate::cli::{self, Globals};
 use crate::context::{self, Context};
 use crate::failure::Failure;
-use crate::output::{DIM, Report, paint, table};
+use crate::output::{DIM, Report, WARN, paint, table};
 
 pub(crate) fn run(command: &cli::Config, globals: &Globals) -> Result<Report, Failure> {
     match command {
@@ -17,6 +19,13 @@ pub(crate) fn run(command: &cli::Config, globals: &Globals) -> Result<Report, Fa
         cli::Config::Set { path, value } => {
             let file = file(globals)?;
             let edited = file.set(path, value_of(value)).map_err(Failure::input)?;
+            let place: KeyPath = path.parse().map_err(Failure::input)?;
+            let context = Context::load(globals)?;
+            let about = |warning: &&Warning| !warning.path.segments().is_empty() && place.starts_with(&warning.path);
+            for warning in context.config.warnings().iter().filter(about) {
+                // The value is written all the same; a reader that has gone away misses a remark.
+                let _ = writeln!(anstream::stderr(), "{} {warning}", paint(WARN, "warning:"));
+            }
             done(&edited, path, globals.json)
         }
         cli::Config::Unset { path } => {
@@ -92,7 +101,8 @@ fn get(context: &Context, path: Option<&str>, show_secrets: bool, json: bool) ->
         other => serde_json::to_string_pretty(other).map_err(Failure::ours)?,
     };
     // Where it comes from is not part of the value, so a script can use the output as it is.
-    anstream::eprintln!(
+    let _ = writeln!(
+        anstream::stderr(),
         "{}",
         paint(DIM, &format!("{layer}{}", origin.map(|file| format!(": {file}")).unwrap_or_default()))
     );

@@ -79,8 +79,8 @@ impl View {
         }
         let mut problems: Vec<Problem> =
             context.config.warnings().iter().map(|warning| warned(warning, file)).collect();
-        // The schema check has seen most of what is wrong with the section; what it has not is added.
-        problems.extend(setting_problems.into_iter().filter(|_| context.config.warnings().is_empty()));
+        // The schema check has corrected what it reports, so this is only what it does not know of.
+        problems.extend(setting_problems);
 
         let places = places(&context, &settings, &mut problems);
         let targets = settings.allow_symlink_targets.iter().map(|path| context.locations.expand(path));
@@ -119,6 +119,14 @@ fn filters(context: &Context, channel: Option<&str>) -> Result<Filters, Failure>
     let channel = match channel {
         Some(path) => {
             let path: KeyPath = path.parse().map_err(Failure::usage)?;
+            if context
+                .config
+                .get_at(&["channels"].into_iter().chain(path.segments().iter().map(String::as_str)).collect())
+                .is_none()
+            {
+                return Err(Failure::input(format!("there is no channel `{path}` in the configuration"))
+                    .hint("prowess config get channels shows what there is"));
+            }
             list(channel_skills(context.config.tree(), &path))
         }
         None => Filter::any(),

@@ -9,6 +9,7 @@ mod output;
 mod setup;
 mod skills;
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
@@ -24,16 +25,16 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let done = run(&cli).and_then(|report| {
-        report.print().map_err(|error| Failure::ours(format!("cannot write the output: {error}")))?;
-        Ok(report.code)
+        let code = report.code;
+        report.print().map(|()| code)
     });
     match done {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
-            if cli.globals.json {
-                println!("{:#}", failure.to_json());
-            }
-            anstream::eprint!("{failure}");
+            let told = if cli.globals.json { Report::json(&failure.to_json()).and_then(Report::print) } else { Ok(()) };
+            let unheard = told.err().map_or_else(String::new, |failure| failure.to_string());
+            // Nothing is left to do when stderr has gone away too.
+            let _ = write!(anstream::stderr(), "{failure}{unheard}");
             ExitCode::from(failure.fault as u8)
         }
     }

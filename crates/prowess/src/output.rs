@@ -43,11 +43,13 @@ impl Report {
     }
 
     /// Writes the text; a reader that has gone away is no failure.
-    pub(crate) fn print(&self) -> std::io::Result<()> {
+    pub(crate) fn print(self) -> Result<(), Failure> {
         let mut out = anstream::stdout().lock();
         match out.write_all(self.text.as_bytes()).and_then(|()| out.flush()) {
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-            done => done,
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+                Err(Failure::ours(format!("cannot write the output: {error}")))
+            }
+            _ => Ok(()),
         }
     }
 }
@@ -76,7 +78,7 @@ pub(crate) fn count(number: usize, word: &str) -> String {
 fn columns() -> u16 {
     let terminal = terminal_size::terminal_size().map(|(width, _)| width.0);
     let told = || std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    terminal.or_else(told).unwrap_or(120).max(60)
+    terminal.or_else(told).unwrap_or(120).max(40)
 }
 
 /// A table that fits the terminal. `fixed` columns keep their width; the others share what is left.

@@ -34,22 +34,21 @@ const FIRST_RUN: (&str, &str) = (
 );
 
 pub(crate) fn run(globals: &Globals) -> Result<Report, Failure> {
-    let env = Env::from_process();
-    let locations = context::locations(globals, &env)?;
-    let mut lines = Vec::new();
-    if let Some(dir) = &globals.workspace {
-        let workspace = locations.expand(&dir.to_string_lossy()).display().to_string();
-        let file = ConfigFile::new(&locations.config_path);
-        let edited = file.set("agents.defaults.workspace", workspace.into()).map_err(Failure::input)?;
-        if edited.changed {
-            lines.push(format!("changed agents.defaults.workspace in {}", edited.file.display()));
-        }
-    }
+    let locations = context::locations(globals, &Env::from_process())?;
     let workspace = Context::load(globals)?.workspace;
     let made = prepare(&workspace).map_err(|error| {
         Failure::input(format!("cannot prepare {}: {error}", workspace.display()))
             .hint("check that you may write there")
     })?;
+    let mut lines = Vec::new();
+    if globals.workspace.is_some() {
+        let file = ConfigFile::new(&locations.config_path);
+        let path = workspace.display().to_string();
+        let edited = file.set("agents.defaults.workspace", path.into()).map_err(Failure::input)?;
+        if edited.changed {
+            lines.push(format!("changed agents.defaults.workspace in {}", edited.file.display()));
+        }
+    }
     if globals.json {
         return Report::json(&serde_json::json!({"workspace": workspace.display().to_string(), "created": made}));
     }

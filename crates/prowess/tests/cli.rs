@@ -87,7 +87,7 @@ fn explain_tells_what_stops_a_skill_and_ends_with_commands_that_mend_it() {
     ] {
         assert!(told.stdout().contains(line), "{line}\n{told}");
     }
-    assert_eq!(home.run("skills explain x --json").ok().json()["outcome"], "held back");
+    assert_eq!(home.run("skills explain x --json").ok().json()["outcome"], "held-back");
 }
 
 #[test]
@@ -119,11 +119,9 @@ fn explain_names_what_a_skill_shadows_and_accounts_for_every_folder() {
     home.run("skills explain dup").ok().out_has("shadows ~/.openclaw/skills/dup/SKILL.md (managed)");
     home.run("skills explain broken").ok().out_has("the file has no frontmatter").out_has("edit ");
     let account = home.run("skills explain --json").ok().json();
-    let totals = json!({"candidates": 5, "visible": 1, "hidden": 1, "heldBack": 0, "shadowed": 1, "broken": 2});
+    let totals = json!({"candidates": 5, "visible": 1, "cut": 0, "hidden": 1, "heldBack": 0, "shadowed": 1, "overLimit": 0, "broken": 2});
     assert_eq!(account["totals"], totals);
-    home.run("skills explain")
-        .ok()
-        .out_has("5 candidates = 1 offered + 1 hidden + 0 held back + 1 shadowed + 2 broken");
+    home.run("skills explain").ok().out_has("5 candidates = 1 offered + 1 hidden + 1 shadowed + 2 broken");
 }
 
 #[test]
@@ -382,4 +380,82 @@ fn tables_fit_the_terminal_and_line_up() {
             assert_eq!(unicode_width::UnicodeWidthStr::width(line), columns, "{line}");
         }
     }
+}
+
+#[test]
+fn a_setting_that_restricts_is_never_loosened_by_a_slip() {
+    for value in ["'no'", "0", "{}", "['x']"] {
+        let config = format!("{{ skills: {{ entries: {{ a: {{ enabled: {value} }} }} }} }}");
+        let home = prowess().config(&config).skill("a", "A.", "");
+        let list = home.run("skills list --json").ok().json();
+        assert_eq!(
+            (&list["skills"][0]["disabled"], list["problems"].as_array().map(Vec::len)),
+            (&json!(true), Some(1)),
+            "{value}"
+        );
+    }
+    let bundled =
+        |config: &str| prowess().config(config).skill("no-skills/b", "B.", "").run("skills list --json").ok().json();
+    assert_eq!(bundled("{ skills: { allowBundled: 3 } }")["skills"][0]["eligible"], false);
+    let agents = prowess().config("{ agents: { list: [{ id: 'main', skills: false }] } }").skill("a", "A.", "");
+    assert_eq!(agents.run("skills check --json").ok().json()["modelVisible"], json!([]));
+}
+
+#[test]
+fn what_is_broken_and_the_exit_code_agree() {
+    let home = prowess().tree(".openclaw/workspace/skills/dead/SKILL.md -> nowhere");
+    home.run("skills check").code(1).out_has("1 broken");
+    let near = prowess().file(".openclaw/workspace/skills/near/skill.md", "---\ndescription: d\n---\n");
+    near.run("skills check").code(1).out_has("1 broken").out_has("rename it to SKILL.md");
+    let many = prowess()
+        .config("{ skills: { limits: { maxSkillsLoadedPerSource: 1 } } }")
+        .skill("a", "A.", "")
+        .skill("b", "B.", "");
+    many.run("skills check").ok().out_has("1 over a limit").lacks("broken");
+    many.run("skills explain b")
+        .ok()
+        .out_has("over limit")
+        .out_has("config set skills.limits.maxSkillsLoadedPerSource");
+}
+
+#[test]
+fn a_skill_that_is_cut_is_cut_everywhere() {
+    let home =
+        prowess().config("{ skills: { limits: { maxSkillsInPrompt: 1 } } }").skill("a", "A.", "").skill("b", "B.", "");
+    home.run("skills explain b").ok().out_has("b cut").out_has("config set skills.limits.maxSkillsInPrompt NUMBER");
+    home.run("skills info b").ok().out_has("Model sees it  no");
+    home.run("skills explain").ok().out_has("2 candidates = 1 offered + 1 cut");
+    let nothing = home.run("skills prompt --budget 0").ok();
+    assert_eq!(
+        nothing.stdout(),
+        "## Skills (mandatory)\nNote: 2 skills, 2 not listed, to fit the space for this list.\n"
+    );
+}
+
+#[test]
+fn a_skill_is_found_by_its_folder_too() {
+    let home = prowess().file(".openclaw/workspace/skills/wx/SKILL.md", "---\nname: weather\ndescription: d\n---\n");
+    home.run("skills explain wx").ok().out_has("weather visible");
+    home.run("skills explain ''").code(1);
+    assert_eq!(home.run("skills explain wx --json").ok().json()["name"], "weather");
+}
+
+#[test]
+fn unknown_names_on_the_command_line_are_said_to_be_unknown() {
+    let home = prowess().config("{}");
+    home.run("skills list --channel nosuch").code(1).err_has("there is no channel `nosuch`");
+    home.run("config set skills.entires.x.enabled false").ok().err_has("did you mean `entries`?");
+    home.run("setup --workspace /proc/nowhere").code(1);
+    home.run("config get agents.defaults.workspace").code(1);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_folder_whose_name_is_not_text_is_reported() {
+    use std::os::unix::ffi::OsStrExt;
+    let home = prowess().tree(".openclaw/workspace/skills/");
+    let dir = home.path(".openclaw/workspace/skills").join(std::ffi::OsStr::from_bytes(b"bad\xff"));
+    std::fs::create_dir(&dir).expect("a folder");
+    std::fs::write(dir.join("SKILL.md"), "---\nname: x\ndescription: d\n---\n").expect("a file");
+    home.run("skills check").code(1).out_has("the path is not UTF-8");
 }

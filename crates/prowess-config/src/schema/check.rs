@@ -53,6 +53,10 @@ fn check_value(value: &Value, path: &KeyPath, is_open: bool, findings: &mut Find
             fix(Some(read));
             WarningKind::Converted { expected: expected(), found }
         }
+        Judgment::WrongType | Judgment::NotAllowed if key.strict().is_some() => {
+            fix(key.strict());
+            WarningKind::Restricted { expected: expected(), found }
+        }
         Judgment::WrongType => {
             fix(None);
             WarningKind::WrongType { expected: expected(), found }

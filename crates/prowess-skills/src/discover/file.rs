@@ -3,6 +3,7 @@
 //! Checking a path and then opening it would leave a gap in which the file can be exchanged. So the file is opened
 //! without following a link, and size, kind and link count are those of the open file.
 
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -79,14 +80,15 @@ fn fill(mut file: &File, size: usize, buffer: &mut Vec<u8>) -> io::Result<()> {
 }
 
 fn open_link(path: &Path, real_dir: &Path) -> Result<File, Unread> {
-    let Ok(target) = path.canonicalize() else { return Err(Unread::Refused(dead_link(path))) };
+    let lost = || Problem::new(ProblemKind::Unreadable, path, "the link leads nowhere", "put the file itself here");
+    let target = path.canonicalize().map_err(|_| Unread::Refused(lost()))?;
     if !target.starts_with(real_dir) {
         return Err(Unread::Refused(escape(path, &target, "keep the file itself in the skill's folder")));
     }
     match open_plain(&target) {
         Ok(file) => Ok(file),
         Err(Opening::Failed(error)) => Err(Unread::Refused(unreadable(path, &error))),
-        Err(Opening::Absent | Opening::Link) => Err(Unread::Refused(dead_link(path))),
+        Err(Opening::Absent | Opening::Link) => Err(Unread::Refused(lost())),
     }
 }
 
@@ -159,34 +161,38 @@ pub(super) struct Listing {
 
 /// A child folder, or a link that may lead to one.
 pub(super) struct Child {
-    pub(super) name: String,
+    pub(super) name: OsString,
     pub(super) is_link: bool,
 }
 
 /// Lists `dir`, keeping at most `keep` children. Hidden folders and `node_modules` are passed over.
 pub(super) fn list(dir: &Path, keep: usize) -> io::Result<Listing> {
-    // Names are read whole before they are sorted and cut, so that which ones are kept does not depend on the disk;
-    // this bound is against folders with millions of entries.
+    // Names are kept until they are sorted and cut, so that which ones are looked at does not depend on the disk. The
+    // ceiling is for folders with so many entries that keeping their names would cost more than it is worth.
     let ceiling = keep.saturating_mul(32);
     let mut listing = Listing { children: Vec::new(), left_out: 0, near_miss: None };
-    for entry in dir.read_dir()?.take(ceiling) {
-        let Ok(entry) = entry else { continue };
-        let Ok(kind) = entry.file_type() else { continue };
+    for entry in dir.read_dir()? {
+        let entry = entry?;
+        let kind = entry.file_type()?;
         let name = entry.file_name();
         if kind.is_file() {
             if name.eq_ignore_ascii_case("SKILL.md") {
                 listing.near_miss = Some(entry.path());
             }
-            continue;
-        }
-        // A name that is not UTF-8 could not be shown to a model, so it is no place for a skill.
-        let Ok(name) = name.into_string() else { continue };
-        if !name.starts_with('.') && name != "node_modules" && (kind.is_dir() || kind.is_symlink()) {
-            listing.children.push(Child { name, is_link: kind.is_symlink() });
+        } else if (kind.is_dir() || kind.is_symlink()) && !is_passed_over(&name) {
+            if listing.children.len() < ceiling {
+                listing.children.push(Child { name, is_link: kind.is_symlink() });
+            } else {
+                listing.left_out += 1;
+            }
         }
     }
-    listing.children.sort_by(|a, b| crate::text::cmp_units(&a.name, &b.name));
-    listing.left_out = listing.children.len().saturating_sub(keep);
+    listing.children.sort_by(|a, b| crate::text::cmp_units(&a.name.to_string_lossy(), &b.name.to_string_lossy()));
+    listing.left_out += listing.children.len().saturating_sub(keep);
     listing.children.truncate(keep);
     Ok(listing)
+}
+
+fn is_passed_over(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(b".") || name == "node_modules"
 }

@@ -34,6 +34,9 @@ struct Entry {
     strays: bool,
 }
 
+/// Remarks about one file that are worth reading; the rest is counted.
+const MAX_FLAWS: usize = 20;
+
 /// Reads a block entry by entry.
 pub(super) fn entries(header: &str, first_line: usize) -> Mended {
     let mut mended = Mended::default();
@@ -61,6 +64,12 @@ pub(super) fn entries(header: &str, first_line: usize) -> Mended {
             mended.flaws.push(Flaw::mended(at, &format!("{reason}; the last one counts"), "remove the others"));
         }
         *first = pair;
+    }
+    let more = mended.flaws.len().saturating_sub(MAX_FLAWS);
+    if more > 0 {
+        mended.flaws.truncate(MAX_FLAWS);
+        let at = mended.flaws.last().and_then(|flaw| flaw.at).unwrap_or(Position { line: first_line, column: 1 });
+        mended.flaws.push(Flaw::mended(at, &format!("and {more} more of the kind"), "check the whole frontmatter"));
     }
     mended
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use prowess_skills::{Objection, Severity, Skill, Snapshot};
+use prowess_skills::{Objection, ProblemKind, Severity, Skill, Snapshot};
 use serde::Serialize;
 
 use super::shape::{self, Flags, Lists};
@@ -44,6 +44,7 @@ struct Summary {
     not_injected: usize,
     missing_requirements: usize,
     shadowed: usize,
+    over_limit: usize,
     broken: usize,
     errors: usize,
     warnings: usize,
@@ -148,7 +149,8 @@ fn shape(view: &View, judged: &[Judged<'_>], snapshot: &Snapshot) -> CheckShape 
             not_injected: not_injected.len(),
             missing_requirements: missing.len(),
             shadowed: view.catalog.shadowed().len(),
-            broken: view.catalog.broken().len(),
+            over_limit: over_limit(view),
+            broken: view.catalog.broken().len() - over_limit(view),
             errors: of(Severity::Error),
             warnings: of(Severity::Warning),
         },
@@ -176,6 +178,11 @@ fn shape(view: &View, judged: &[Judged<'_>], snapshot: &Snapshot) -> CheckShape 
     }
 }
 
+/// Skills that were not loaded because there are too many.
+fn over_limit(view: &View) -> usize {
+    view.catalog.broken().iter().filter(|broken| broken.problem.kind == ProblemKind::OverLimit).count()
+}
+
 /// Neither eligible, nor switched off, nor left out of the list: something is missing or cannot be read.
 fn is_missing(one: &Judged<'_>) -> bool {
     !one.flags.eligible && !one.flags.disabled && !one.flags.blocked
@@ -195,7 +202,8 @@ fn human(view: &View, judged: &[Judged<'_>], snapshot: &Snapshot) -> String {
         ("not in a skill list", number(|one| one.flags.eligible && one.flags.filtered), DIM),
         ("missing something", number(is_missing), WARN),
         ("shadowed", view.catalog.shadowed().len(), DIM),
-        ("broken", view.catalog.broken().len(), BAD),
+        ("over a limit", over_limit(view), WARN),
+        ("broken", view.catalog.broken().len() - over_limit(view), BAD),
     ];
     for (label, number, style) in rows.iter().filter(|(label, number, _)| *number > 0 || *label == "ready") {
         let _ = writeln!(out, "  {} {label}", paint(*style, &format!("{number:>5}")));

@@ -6,8 +6,11 @@
 mod account;
 
 use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
 
-use prowess_skills::{Objection, Problem, Severity, Skill, Snapshot, env};
+use prowess_skills::{Broken, Document, Objection, Problem, ProblemKind, Severity, Skill, Snapshot, Tier, env};
 use serde::Serialize;
 
 use super::fix::{self, Fix};
@@ -44,6 +47,17 @@ struct FixShape {
     command: String,
 }
 
+/// What is told of one skill.
+struct Story {
+    name: String,
+    title: String,
+    outcome: &'static str,
+    stages: Vec<Stage>,
+    block: Option<String>,
+    frontmatter: Option<serde_json::Map<String, serde_json::Value>>,
+    fixes: Vec<Fix>,
+}
+
 /// One stage of the story.
 struct Stage {
     name: &'static str,
@@ -53,26 +67,38 @@ struct Stage {
 
 /// Tells the story of the skill with this name, key or folder.
 pub(super) fn one(view: &View, name: &str, json: bool) -> Result<Report, Failure> {
-    if let Some(skill) = view.catalog.find(name) {
-        return story(view, skill, json);
+    let by_folder = |dir: &Path| !name.is_empty() && dir.ends_with(name);
+    let skills = view.catalog.skills();
+    let found = view.catalog.find(name).or_else(|| skills.iter().find(|skill| by_folder(skill.dir())));
+    if let Some(skill) = found {
+        return tell(&story(view, skill), json);
     }
-    let broken: Vec<_> = view.catalog.broken().iter().filter(|broken| broken.dir.ends_with(name)).collect();
+    let broken: Vec<&Broken> = view.catalog.broken().iter().filter(|broken| by_folder(&broken.dir)).collect();
     if broken.is_empty() {
-        return super::find(view, name).map(|_| Report::default());
+        let hidden = view.catalog.shadowed().iter().find(|shadowed| by_folder(shadowed.skill.dir()));
+        let name = hidden.map_or(name, |shadowed| shadowed.skill.name.as_str());
+        let skill = super::find(view, name)?;
+        return tell(&story(view, skill), json);
     }
     let home = view.context.user_home();
-    let stages: Vec<Stage> = broken
-        .iter()
-        .map(|broken| Stage { name: "file", passed: false, details: problem_lines(&broken.problem, home) })
-        .collect();
-    let fixes: Vec<Fix> = broken.iter().filter_map(|broken| fix::for_problem(&broken.problem)).collect();
-    finish(name, "broken", &stages, None, None, &fixes, json)
+    let stage = |broken: &&Broken| Stage { name: "file", passed: false, details: problem_lines(&broken.problem, home) };
+    let is_limit = broken.iter().all(|broken| broken.problem.kind == ProblemKind::OverLimit);
+    let story = Story {
+        name: name.to_owned(),
+        title: name.to_owned(),
+        outcome: if is_limit { "over-limit" } else { "broken" },
+        stages: broken.iter().map(stage).collect(),
+        block: None,
+        frontmatter: None,
+        fixes: broken.iter().filter_map(|broken| fix::for_problem(&broken.problem)).collect(),
+    };
+    tell(&story, json)
 }
 
-fn story(view: &View, skill: &Skill, json: bool) -> Result<Report, Failure> {
+fn story(view: &View, skill: &Skill) -> Story {
     let objections = view.gate().objections(skill);
     let snapshot = view.snapshot(&view.budget());
-    let stages = [
+    let stages = vec![
         file(view, skill),
         read(view, skill),
         merge(view, skill),
@@ -82,59 +108,60 @@ fn story(view: &View, skill: &Skill, json: bool) -> Result<Report, Failure> {
         command(view, skill, &objections),
         environment(view, skill),
     ];
-    let shown = objections.is_empty() && skill.invocation.by_model;
-    let dropped = snapshot.prompt().cut.dropped.iter().any(|name| name == skill.name.as_str());
+    let is_cut = snapshot.prompt().cut.dropped.iter().any(|name| name == skill.name.as_str());
     let outcome = match Standing::of(&objections) {
-        Standing::Ready if dropped => "cut",
-        Standing::Ready if shown => "visible",
+        Standing::Ready if is_cut => "cut",
+        Standing::Ready if skill.invocation.by_model => "visible",
         Standing::Ready => "hidden",
-        _ => "held back",
+        _ => "held-back",
     };
     let mut fixes = fix::for_skill(view, skill, &objections);
-    let bundled =
-        view.roots.iter().find(|root| root.tier == prowess_skills::Tier::Bundled).map(|root| root.path.as_path());
-    let own =
-        view.problems.iter().filter(|problem| problem.path == skill.file && fix::is_theirs(&problem.path, bundled));
-    fixes.extend(own.filter_map(fix::for_problem));
-    if dropped {
-        fixes.push(Fix {
-            why: "the prompt is full".to_owned(),
-            command: "prowess config set skills.limits.maxSkillsPromptChars NUMBER".to_owned(),
-        });
+    let bundled = view.roots.iter().find(|root| root.tier == Tier::Bundled).map(|root| root.path.as_path());
+    let is_own = |problem: &&Problem| problem.path == skill.file && fix::is_theirs(&problem.path, bundled);
+    fixes.extend(view.problems.iter().filter(is_own).filter_map(fix::for_problem));
+    if is_cut {
+        fixes.push(fix::for_cut(view, &snapshot));
     }
-    let block = shown.then(|| block(&snapshot, skill)).flatten();
-    let bytes = std::fs::read(&skill.file).unwrap_or_default();
-    let flat = prowess_skills::Document::parse(&bytes).map(|document| document.flat()).unwrap_or_default();
-    let flat = flat.into_iter().map(|(key, value)| (key, value.into())).collect();
-    finish(&title(skill), outcome, &stages, block, Some(flat), &fixes, json)
+    Story {
+        name: skill.name.to_string(),
+        title: title(skill),
+        outcome,
+        stages,
+        block: if outcome == "visible" { block(&snapshot, skill) } else { None },
+        frontmatter: Some(frontmatter(view, skill)),
+        fixes,
+    }
 }
 
-fn finish(
-    name: &str,
-    outcome: &'static str,
-    stages: &[Stage],
-    block: Option<String>,
-    frontmatter: Option<serde_json::Map<String, serde_json::Value>>,
-    fixes: &[Fix],
-    json: bool,
-) -> Result<Report, Failure> {
+/// The whole frontmatter, also what nothing here reads.
+fn frontmatter(view: &View, skill: &Skill) -> serde_json::Map<String, serde_json::Value> {
+    let mut bytes = Vec::new();
+    // A file that went away since it was loaded has nothing to show.
+    let read =
+        File::open(&skill.file).and_then(|file| file.take(view.settings.limits.file_bytes).read_to_end(&mut bytes));
+    let flat = read.ok().and_then(|_| Document::parse(&bytes).ok()).map(|document| document.flat());
+    flat.unwrap_or_default().into_iter().map(|(key, value)| (key, value.into())).collect()
+}
+
+fn tell(story: &Story, json: bool) -> Result<Report, Failure> {
     if json {
         let stage = |stage: &Stage| StageShape {
             stage: stage.name,
             passed: stage.passed,
             details: stage.details.iter().map(|line| anstream::adapter::strip_str(line).to_string()).collect(),
         };
+        let fix = |fix: &Fix| FixShape { why: fix.why.clone(), command: fix.command.clone() };
         return Report::json(&StoryShape {
-            name: name.to_owned(),
-            outcome,
-            stages: stages.iter().map(stage).collect(),
-            prompt: block,
-            frontmatter,
-            fixes: fixes.iter().map(|fix| FixShape { why: fix.why.clone(), command: fix.command.clone() }).collect(),
+            name: story.name.clone(),
+            outcome: story.outcome,
+            stages: story.stages.iter().map(stage).collect(),
+            prompt: story.block.clone(),
+            frontmatter: story.frontmatter.clone(),
+            fixes: story.fixes.iter().map(fix).collect(),
         });
     }
-    let mut out = format!("{} {}\n", paint(BOLD, &safe(name)), paint(DIM, outcome));
-    for stage in stages {
+    let mut out = format!("{} {}\n", paint(BOLD, &safe(&story.title)), paint(DIM, &story.outcome.replace('-', " ")));
+    for stage in &story.stages {
         let mark = if stage.passed { paint(GOOD, "✓") } else { paint(BAD, "✗") };
         let mut details = stage.details.iter();
         let _ = writeln!(out, "{mark} {:<12} {}", stage.name, details.next().map_or("", String::as_str));
@@ -142,13 +169,14 @@ fn finish(
             let _ = writeln!(out, "  {:<12} {line}", "");
         }
     }
-    if let Some(block) = block {
+    if let Some(block) = &story.block {
         let _ = write!(out, "\n{}\n{block}", paint(BOLD, "In the prompt"));
     }
-    if !fixes.is_empty() {
+    if !story.fixes.is_empty() {
         let _ = writeln!(out, "\n{}", paint(BOLD, "To fix it"));
-        for fix in fixes {
-            let _ = writeln!(out, "  {}\n    {}", paint(DIM, &format!("# {}", safe(&fix.why))), fix.command);
+        for fix in &story.fixes {
+            let why = paint(DIM, &format!("# {}", safe(&fix.why)));
+            let _ = writeln!(out, "  {why}\n    {}", safe(&fix.command));
         }
     }
     Ok(Report::text(out))
@@ -177,7 +205,7 @@ fn read(view: &View, skill: &Skill) -> Stage {
     Stage { name: "frontmatter", passed: own.iter().all(|problem| problem.severity() < Severity::Error), details }
 }
 
-fn problem_lines(problem: &Problem, home: &std::path::Path) -> Vec<String> {
+fn problem_lines(problem: &Problem, home: &Path) -> Vec<String> {
     let place = problem
         .at
         .map_or_else(|| short_path(&problem.path, home), |at| format!("line {}, column {}", at.line, at.column));
@@ -188,7 +216,10 @@ fn merge(view: &View, skill: &Skill) -> Stage {
     let home = view.context.user_home();
     let hidden = view.catalog.shadowed().iter().filter(|shadowed| shadowed.skill.name == skill.name);
     let mut details: Vec<String> = hidden
-        .map(|shadowed| format!("shadows {} ({})", short_path(&shadowed.skill.file, home), shadowed.skill.tier.word()))
+        .map(|shadowed| match short_path(&shadowed.skill.file, home) {
+            _ if shadowed.skill.file == skill.file => "reached by two paths, which counts once".to_owned(),
+            path => format!("shadows {path} ({})", shadowed.skill.tier.word()),
+        })
         .collect();
     if details.is_empty() {
         details.push("the only skill of this name".to_owned());
@@ -225,7 +256,7 @@ fn prompt(skill: &Skill, snapshot: &Snapshot) -> Stage {
     let (passed, detail) = if !passed_gate {
         (false, "not offered: the gate holds it back")
     } else if !skill.invocation.by_model {
-        (true, "hidden from the model by `disable-model-invocation`; slash commands still work")
+        (true, "hidden from the model by `disable-model-invocation`")
     } else if is_in(&cut.dropped) {
         (false, "left out: the prompt is full")
     } else if is_in(&cut.name_only) {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use prowess_skills::install::Package;
-use prowess_skills::{Objection, Problem, Severity, Skill, this_system};
+use prowess_skills::{Objection, Problem, ProblemKind, Severity, Skill, Snapshot, this_system};
 
 use crate::context::View;
 
@@ -19,14 +19,24 @@ pub(super) fn for_skill(view: &View, skill: &Skill, objections: &[Objection]) ->
     objections.iter().flat_map(|objection| answer(view, skill, objection)).collect()
 }
 
-/// What would mend a file.
+/// What would mend a file, or make room for it.
 pub(super) fn for_problem(problem: &Problem) -> Option<Fix> {
-    if problem.severity() == Severity::Note {
-        return None;
-    }
+    let limit = |key: &str| format!("prowess config set skills.limits.{key} NUMBER");
     let place = problem.at.map_or_else(String::new, |at| format!(":{}", at.line));
-    let file = quoted(&problem.path.to_string_lossy());
-    Some(Fix { why: format!("{}: {}", problem.reason, problem.fix), command: format!("edit {file}{place}") })
+    let command = match problem.kind {
+        _ if problem.severity() == Severity::Note => return None,
+        ProblemKind::OverLimit => limit("maxSkillsLoadedPerSource"),
+        ProblemKind::TooLarge => limit("maxSkillFileBytes"),
+        _ => format!("edit {}{place}", quoted(&problem.path.to_string_lossy())),
+    };
+    Some(Fix { why: format!("{}: {}", problem.reason, problem.fix), command })
+}
+
+/// What would make room in a full prompt.
+pub(super) fn for_cut(view: &View, snapshot: &Snapshot) -> Fix {
+    let too_many = snapshot.visible().count() > view.budget().skills;
+    let key = if too_many { "maxSkillsInPrompt" } else { "maxSkillsPromptChars" };
+    Fix { why: "the prompt is full".to_owned(), command: format!("prowess config set skills.limits.{key} NUMBER") }
 }
 
 fn answer(view: &View, skill: &Skill, objection: &Objection) -> Vec<Fix> {
@@ -79,16 +89,15 @@ fn program(view: &View, skill: &Skill, bin: &str) -> Fix {
     let other = if needs_brew { "; brew is not here, your package manager may have it too" } else { "" };
     Fix {
         why: format!("the program {bin} is not on the search path{other}"),
-        command: command.unwrap_or_else(|| format!("install {bin} with your package manager")),
+        command: command.unwrap_or_else(|| format!("install {} with your package manager", quoted(bin))),
     }
 }
 
 /// Command lines that bring a program, the preferred one first.
 fn installers(view: &View, skill: &Skill, bin: &str) -> Vec<String> {
     let here = this_system();
-    let fits = |os: &[String]| os.is_empty() || os.iter().any(|os| prowess_skills::system(os) == here);
     let brings = |bins: &[String]| bins.is_empty() || bins.iter().any(|brought| brought == bin);
-    let specs = skill.metadata.install.iter().filter(|spec| fits(&spec.os) && brings(&spec.bins));
+    let specs = skill.metadata.install.iter().filter(|spec| spec.fits(&here) && brings(&spec.bins));
     let has_brew = view.world.has_bin("brew");
     let mut specs: Vec<_> = specs.collect();
     // Homebrew where it is, and at the end where it would have to be installed first.

@@ -133,7 +133,9 @@ fn human(view: &View, skill: &Skill, objections: &[Objection]) -> String {
         line("Allowed tools", &skill.standard.allowed_tools.join(" "));
     }
     let yes_no = |yes: bool| if yes { "yes" } else { "no" };
-    line("Model sees it", yes_no(objections.is_empty() && skill.invocation.by_model));
+    let snapshot = view.snapshot(&view.budget());
+    let is_cut = snapshot.prompt().cut.dropped.iter().any(|name| name == skill.name.as_str());
+    line("Model sees it", yes_no(objections.is_empty() && skill.invocation.by_model && !is_cut));
     line("As a command", yes_no(objections.is_empty() && skill.invocation.by_user));
     let needs = needs(skill, objections);
     if !needs.is_empty() {

@@ -16,7 +16,8 @@ struct PromptShape {
     prompt: String,
     chars: usize,
     tokens: usize,
-    max_chars: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_chars: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_tokens: Option<usize>,
     max_skills: usize,
@@ -97,7 +98,7 @@ fn shape(snapshot: &Snapshot, budget: &Budget, section: String) -> PromptShape {
         prompt: prompt.text.clone(),
         chars: prompt.chars(),
         tokens: prompt.tokens(),
-        max_chars: budget.chars,
+        max_chars: Some(budget.chars).filter(|&chars| chars < usize::MAX),
         max_tokens: budget.tokens,
         max_skills: budget.skills,
         total: prompt.cut.total,

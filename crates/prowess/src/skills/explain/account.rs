@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use prowess_skills::Objection;
+use prowess_skills::{Objection, ProblemKind};
 use serde::Serialize;
 
 use crate::context::View;
 use crate::failure::Failure;
-use crate::output::{BAD, BOLD, DIM, GOOD, Report, WARN, paint, safe, short_path};
+use crate::output::{BAD, BOLD, DIM, GOOD, Report, WARN, count, paint, safe, short_path};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -41,9 +41,11 @@ struct Candidate {
 #[serde(rename_all = "kebab-case")]
 enum Outcome {
     Visible,
+    Cut,
     Hidden,
     HeldBack,
     Shadowed,
+    OverLimit,
     Broken,
 }
 
@@ -52,9 +54,11 @@ enum Outcome {
 struct Totals {
     candidates: usize,
     visible: usize,
+    cut: usize,
     hidden: usize,
     held_back: usize,
     shadowed: usize,
+    over_limit: usize,
     broken: usize,
 }
 
@@ -65,9 +69,11 @@ pub(in crate::skills) fn all(view: &View, json: bool) -> Result<Report, Failure>
     let totals = Totals {
         candidates: candidates.len(),
         visible: of(Outcome::Visible),
+        cut: of(Outcome::Cut),
         hidden: of(Outcome::Hidden),
         held_back: of(Outcome::HeldBack),
         shadowed: of(Outcome::Shadowed),
+        over_limit: of(Outcome::OverLimit),
         broken: of(Outcome::Broken),
     };
     let roots = view.roots.iter().map(|root| {
@@ -84,16 +90,20 @@ pub(in crate::skills) fn all(view: &View, json: bool) -> Result<Report, Failure>
 fn candidates(view: &View) -> Vec<Candidate> {
     let gate = view.gate();
     let home = view.context.user_home();
+    let snapshot = view.snapshot(&view.budget());
+    let cut = &snapshot.prompt().cut.dropped;
     let mut all = Vec::new();
     for skill in view.catalog.skills() {
         let objections = gate.objections(skill);
         let (outcome, reason) = if !objections.is_empty() {
             let reasons: Vec<String> = objections.iter().map(Objection::to_string).collect();
             (Outcome::HeldBack, reasons.join("; "))
+        } else if skill.invocation.by_model && cut.iter().any(|name| name == skill.name.as_str()) {
+            (Outcome::Cut, "left out of the prompt, which is full".to_owned())
         } else if skill.invocation.by_model {
             (Outcome::Visible, "offered to the model".to_owned())
         } else {
-            (Outcome::Hidden, "hidden from the model, open to commands".to_owned())
+            (Outcome::Hidden, "hidden from the model".to_owned())
         };
         all.push(Candidate {
             dir: skill.dir().display().to_string(),
@@ -117,7 +127,7 @@ fn candidates(view: &View) -> Vec<Candidate> {
             dir: broken.dir.display().to_string(),
             tier: broken.tier.word(),
             name: None,
-            outcome: Outcome::Broken,
+            outcome: if broken.problem.kind == ProblemKind::OverLimit { Outcome::OverLimit } else { Outcome::Broken },
             reason: broken.problem.reason.clone(),
         });
     }
@@ -133,9 +143,11 @@ fn human(view: &View, account: &AccountShape) -> String {
     }
     let groups = [
         (Outcome::Visible, "Offered to the model", GOOD),
-        (Outcome::Hidden, "Hidden from the model, open to commands", GOOD),
+        (Outcome::Cut, "Cut from the prompt", WARN),
+        (Outcome::Hidden, "Hidden from the model", GOOD),
         (Outcome::HeldBack, "Held back", WARN),
         (Outcome::Shadowed, "Shadowed", DIM),
+        (Outcome::OverLimit, "Over a limit", WARN),
         (Outcome::Broken, "Broken", BAD),
     ];
     for (outcome, heading, style) in groups {
@@ -154,10 +166,17 @@ fn human(view: &View, account: &AccountShape) -> String {
         }
     }
     let totals = &account.totals;
-    let _ = writeln!(
-        out,
-        "\n{} candidates = {} offered + {} hidden + {} held back + {} shadowed + {} broken",
-        totals.candidates, totals.visible, totals.hidden, totals.held_back, totals.shadowed, totals.broken
-    );
+    let parts = [
+        (totals.visible, "offered"),
+        (totals.cut, "cut"),
+        (totals.hidden, "hidden"),
+        (totals.held_back, "held back"),
+        (totals.shadowed, "shadowed"),
+        (totals.over_limit, "over a limit"),
+        (totals.broken, "broken"),
+    ];
+    let parts: Vec<String> =
+        parts.iter().filter(|(number, _)| *number > 0).map(|(number, what)| format!("{number} {what}")).collect();
+    let _ = writeln!(out, "\n{} = {}", count(totals.candidates, "candidate"), parts.join(" + "));
     out
 }
