@@ -24,7 +24,10 @@ pub fn wanted_bins(catalog: &Catalog) -> BTreeSet<&str> {
 /// Those of `wanted` that are programs in the folders of `path`. On Windows `extensions` is the value of `PATHEXT`.
 #[must_use]
 pub fn probe(wanted: &BTreeSet<&str>, path: &OsStr, extensions: Option<&str>) -> HashSet<String> {
-    let folders: Vec<PathBuf> = std::env::split_paths(path).filter(|dir| dir.is_dir()).collect();
+    // Search paths often name one folder twice, as `/bin` and `/usr/bin`.
+    let mut seen = HashSet::new();
+    let folders = std::env::split_paths(path).filter_map(|dir| dir.canonicalize().ok());
+    let folders: Vec<PathBuf> = folders.filter(|dir| dir.is_dir() && seen.insert(dir.clone())).collect();
     let endings = endings(extensions);
     let wanted: Vec<&str> = wanted.iter().copied().filter(|name| is_bare(name)).collect();
     let is_there = |name: &str| {

@@ -3,6 +3,7 @@
 //! Checking a path and then opening it would leave a gap in which the file can be exchanged. So the file is opened
 //! without following a link, and size, kind and link count are those of the open file.
 
+use std::cmp::Ordering;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read};
@@ -60,23 +61,14 @@ const HEAD: usize = 4096;
 
 /// Whether the head holds a whole frontmatter block, so that nothing after it matters.
 fn has_frontmatter(head: &[u8]) -> bool {
-    head.starts_with(b"---") && head[3..].windows(4).any(|window| window == b"\n---")
+    head.starts_with(b"---") && memchr::memmem::find(&head[3..], b"\n---").is_some()
 }
 
 /// Reads on until `buffer` has `size` bytes or the file ends. What is appended meanwhile is not read: the limit holds.
-fn fill(mut file: &File, size: usize, buffer: &mut Vec<u8>) -> io::Result<()> {
-    let mut filled = buffer.len();
-    buffer.resize(size.max(filled), 0);
-    while filled < buffer.len() {
-        match file.read(&mut buffer[filled..]) {
-            Ok(0) => break,
-            Ok(count) => filled += count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    buffer.truncate(filled);
-    Ok(())
+fn fill(file: &File, size: usize, buffer: &mut Vec<u8>) -> io::Result<()> {
+    let missing = size.saturating_sub(buffer.len());
+    buffer.reserve(missing);
+    file.take(missing as u64).read_to_end(buffer).map(|_| ())
 }
 
 fn open_link(path: &Path, real_dir: &Path) -> Result<File, Unread> {
@@ -187,10 +179,19 @@ pub(super) fn list(dir: &Path, keep: usize) -> io::Result<Listing> {
             }
         }
     }
-    listing.children.sort_by(|a, b| crate::text::cmp_units(&a.name.to_string_lossy(), &b.name.to_string_lossy()));
+    listing.children.sort_by(|a, b| cmp_names(&a.name, &b.name));
     listing.left_out += listing.children.len().saturating_sub(keep);
     listing.children.truncate(keep);
     Ok(listing)
+}
+
+/// Orders names by their UTF-16 units.
+fn cmp_names(a: &OsStr, b: &OsStr) -> Ordering {
+    let (plain_a, plain_b) = (a.as_encoded_bytes(), b.as_encoded_bytes());
+    if plain_a.is_ascii() && plain_b.is_ascii() {
+        return plain_a.cmp(plain_b);
+    }
+    crate::text::cmp_units(&a.to_string_lossy(), &b.to_string_lossy())
 }
 
 fn is_passed_over(name: &OsStr) -> bool {

@@ -111,7 +111,7 @@ fn alone(text: &str, lines: Range<usize>, number: usize) -> Option<Pair> {
     if snippet.contains(['&', '*', '%', '?', '\t']) {
         return None;
     }
-    if let Some(pair) = object(snippet, lines.start, number) {
+    if let Some(pair) = nested(snippet, lines.start, number) {
         return Some(pair);
     }
     let mut pairs = yaml::mapping(snippet).ok()?;
@@ -120,16 +120,64 @@ fn alone(text: &str, lines: Range<usize>, number: usize) -> Option<Pair> {
     Some(Pair { line: pair.line + number - 1, source, ..pair })
 }
 
-/// A key with nothing but JSON below it.
-fn object(snippet: &str, start: usize, number: usize) -> Option<Pair> {
+/// A key with nothing but simple lines below it: maps of maps, and lists of words.
+fn nested(snippet: &str, start: usize, number: usize) -> Option<Pair> {
     let (line, below) = snippet.split_once('\n')?;
     let key = line.trim_end_matches(' ').strip_suffix(':')?;
-    let text = below.trim_matches([' ', '\n']);
-    if !text.starts_with('{') || !text.lines().all(is_printable) {
+    let mut lines = Vec::new();
+    for line in below.lines().filter(|line| !line.bytes().all(|b| b == b' ')) {
+        let text = line.trim_start_matches(' ');
+        if text.starts_with('#') || !is_printable(text) {
+            return None;
+        }
+        lines.push(Line { indent: line.len() - text.len(), text: text.trim_end_matches(' ') });
+    }
+    let mut rest = lines.as_slice();
+    let value = block(&mut rest, 0)?;
+    let source = start + key.len() + 1..start + line.len() + 1 + below.trim_end_matches([' ', '\n']).len();
+    rest.is_empty().then(|| Pair { key: yaml::name(key), value, line: number, source })
+}
+
+/// A line without its indentation.
+#[derive(Clone, Copy)]
+struct Line<'a> {
+    indent: usize,
+    text: &'a str,
+}
+
+/// The map or list that starts with the first of `lines` and ends where the indentation does.
+fn block(lines: &mut &[Line<'_>], depth: usize) -> Option<Value> {
+    let indent = lines.first()?.indent;
+    if depth > MAX_DEPTH {
         return None;
     }
-    let source = start + key.len() + 1..start + line.len() + 1 + below.trim_end_matches([' ', '\n']).len();
-    Some(Pair { key: yaml::name(key), value: json(text)?, line: number, source })
+    let (mut map, mut list) = (Map::new(), Vec::new());
+    while let Some((line, rest)) = lines.split_first().filter(|(line, _)| line.indent == indent) {
+        *lines = rest;
+        let has_more = rest.first().is_some_and(|next| next.indent > indent);
+        if let Some(item) = line.text.strip_prefix("- ") {
+            let item = item.trim_start_matches(' ');
+            if has_more || !map.is_empty() || item.is_empty() {
+                return None;
+            }
+            list.push(scalar(item)?);
+            continue;
+        }
+        let colon = key_length(line.text)?;
+        let (key, value) = (&line.text[..colon], &line.text[colon + 1..]);
+        let value = match value.strip_prefix(' ') {
+            None if value.is_empty() && has_more => block(lines, depth + 1)?,
+            None if value.is_empty() => Value::Null,
+            Some(value) if !has_more => scalar(value.trim_start_matches(' '))?,
+            _ => return None,
+        };
+        // A list at the indentation of its key looks like a list in a map: both are left to the grammar.
+        if !list.is_empty() || map.insert(key.to_owned(), value).is_some() {
+            return None;
+        }
+    }
+    let is_end = lines.first().is_none_or(|next| next.indent < indent);
+    is_end.then(|| if list.is_empty() { Value::Object(map) } else { Value::Array(list) })
 }
 
 /// The length of a key made of letters, digits, hyphens and underscores that starts with a letter.
@@ -290,6 +338,8 @@ mod tests {
             "url: https://x.y/z?a=b#c\n",
             "a: [b, c-d, 1.0, true]\nd:\n  e: f\n\n  g: h\ni: j\n",
             "a: |\n  b: c\n\n  # d\ne: >-\n  f\n  g\n",
+            "a:\n  b:\n    c: [d]\n    e: {\"f\": 1}\n  g:\n    - h i\n    - \"j: k\"\n  l:\n\n  m: 1.0\nn: o\n",
+            "a:\n   - b\n   - 2\nc: d\n",
             "a: b\n  c\nd: \"e\n  f\"\n",
             "m:\n  {\n    \"k\": [1],\n  }\nn: o\n",
             "m: \n  {\n    \"k\": [1, \"a b\"],\n\n    \"l\": {\"é\": null}\n  }\n\nn: o\n",
@@ -333,6 +383,8 @@ mod tests {
                 "[a-z]{1,3}: \\[[a-z0-9, ./_-]{0,9}\\]",
                 "[a-z]{1,3}: ?\\n [ {}\"a:,1\\[\\]\\n]{0,14}",
                 "[a-z]{1,3}:\\n  \\{ ?\"a\":\\n? ?[1\"\\[\\]{}, ]{0,5}\\n? \\}",
+                "[a-z]{1,2}:\\n( {1,4}(- )?[a-z]{1,2}:? ?[a-z\"#{}\\[\\]1]{0,3}\\n){0,5} {0,2}",
+                "[a-z]{1,2}:\\n  [a-z]:\\n(    [a-z]: [a-z1]{0,2}\\n){0,3}(  [a-z]:( [a-z])?\\n){0,2}(    - [a-z]\\n){0,2}",
                 "[ #-]{0,2}[a-z: #-]{0,6}",
             ], 0..5)) {
             agree(&(lines.join("\n") + "\n"));
