@@ -63,10 +63,17 @@ impl Cut {
 
 /// What was cut, in words; the counts are those of shortened descriptions, bare names and dropped skills.
 fn sentence(total: usize, counts: [usize; 3]) -> Option<String> {
-    let ways = ["with a shortened description", "by name only", "not listed"];
-    let parts: Vec<String> =
-        counts.iter().zip(ways).filter(|(count, _)| **count > 0).map(|(count, how)| format!("{count} {how}")).collect();
-    (!parts.is_empty()).then(|| format!("Note: {total} skills, {}, to fit the space for this list.", parts.join(", ")))
+    if counts == [0; 3] {
+        return None;
+    }
+    let [shortened, name_only, dropped] = counts;
+    let mut parts = vec![format!("Note: {} of {total} skills are listed", total - dropped)];
+    for (count, how) in [(shortened, "with a shortened description"), (name_only, "by name only")] {
+        if count > 0 {
+            parts.push(format!("{count} {how}"));
+        }
+    }
+    Some(format!("{}; `prowess skills check` tells more.", parts.join(", ")))
 }
 
 /// About how many tokens a text has: four ASCII characters, or one other character, make one.
@@ -324,8 +331,8 @@ mod tests {
         };
         assert_eq!(cut(0, 0, 0).sentence(), None);
         let line = |cut: Cut| cut.sentence().expect("a sentence");
-        assert_eq!(line(cut(0, 0, 2)), "Note: 9 skills, 2 not listed, to fit the space for this list.");
-        let all = "Note: 9 skills, 1 with a shortened description, 2 by name only, 3 not listed, to fit the space for this list.";
+        assert_eq!(line(cut(0, 0, 2)), "Note: 7 of 9 skills are listed; `prowess skills check` tells more.");
+        let all = "Note: 6 of 9 skills are listed, 1 with a shortened description, 2 by name only; `prowess skills check` tells more.";
         assert_eq!(line(cut(1, 2, 3)), all);
     }
 

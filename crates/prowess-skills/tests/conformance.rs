@@ -696,7 +696,11 @@ fn m_prompt_07_08_descriptions_shrink_before_names_are_dropped() {
 fn m_prompt_09_a_line_counts_what_was_cut() {
     let budget = Budget { skills: 4, chars: 30_000, tokens: None };
     let cut = render(&crowd(6, "d"), None, None, &budget);
-    assert!(cut.text.starts_with("Note: 6 skills, 2 not listed, to fit the space for this list.\n"), "{}", cut.text);
+    assert!(
+        cut.text.starts_with("Note: 4 of 6 skills are listed; `prowess skills check` tells more.\n"),
+        "{}",
+        cut.text
+    );
     assert!(render(&crowd(4, "d"), None, None, &budget).text.starts_with("<available_skills>"));
 }
 

@@ -138,7 +138,7 @@ fn the_sentence_and_the_note_count_as_well() {
         let bare = prompt.cut.dropped.len() == 40;
         assert!(bare || prompt.chars() <= chars, "{} of {chars}", prompt.chars());
         assert!(prompt.text.starts_with("A Mac is reachable.\n"), "{}", prompt.text);
-        assert_eq!(prompt.cut.is_empty(), !prompt.text.contains("Note: 40 skills"));
+        assert_eq!(prompt.cut.is_empty(), !prompt.text.contains("of 40 skills are listed"));
     }
 }
 

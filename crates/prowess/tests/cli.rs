@@ -428,7 +428,7 @@ fn a_skill_that_is_cut_is_cut_everywhere() {
     let nothing = home.run("skills prompt --budget 0").ok();
     assert_eq!(
         nothing.stdout(),
-        "## Skills (mandatory)\nNote: 2 skills, 2 not listed, to fit the space for this list.\n"
+        "## Skills (mandatory)\nNote: 0 of 2 skills are listed; `prowess skills check` tells more.\n"
     );
 }
 

@@ -202,7 +202,7 @@ fn m_cli_01_02_check_audits_what_is_in_the_prompt_and_what_is_not() {
         .skill("hidden", "H.", "disable-model-invocation: true")
         .skill("off", "O.", "")
         .skill("unmet", "U.", "metadata: {openclaw: {requires: {bins: [absent]}}}");
-    home.run("skills prompt").ok().out_has("Note: 3 skills, 1 not listed").lacks("<name>c</name>");
+    home.run("skills prompt").ok().out_has("Note: 2 of 3 skills are listed").lacks("<name>c</name>");
     home.run("skills check").ok().out_has("1 not shown: c").out_has("1 shadowed").out_has("1 hidden from the model");
     let report = home.run("skills check --json").ok().json();
     assert_eq!(report["modelVisible"], json!(["a", "b", "c"]));
