@@ -49,8 +49,24 @@ impl Context {
     }
 }
 
+/// Variables that say where things are.
+const PLACES: [&str; 7] = [
+    "HOME",
+    "USERPROFILE",
+    "OPENCLAW_HOME",
+    "OPENCLAW_STATE_DIR",
+    "OPENCLAW_CONFIG_PATH",
+    "CLAWDBOT_STATE_DIR",
+    "CLAWDBOT_CONFIG_PATH",
+];
+
 /// Where things are, without reading the configuration.
 pub(crate) fn locations(globals: &Globals, env: &Env) -> Result<Locations, Failure> {
+    // Read as text they would lead somewhere else, and we would write there.
+    let is_no_text = |name: &&&str| std::env::var_os(name).is_some_and(|value| value.to_str().is_none());
+    if let Some(name) = PLACES.iter().find(is_no_text) {
+        return Err(Failure::input(format!("the path in {name} is not UTF-8")).hint("use a path that is"));
+    }
     let flags = LocationFlags { profile: globals.profile.clone(), dev: globals.dev, config: globals.config.clone() };
     let cwd = std::env::current_dir().map_err(|error| Failure::ours(format!("no current directory: {error}")))?;
     Locations::probe(env, &cwd, &flags).map_err(Failure::usage)

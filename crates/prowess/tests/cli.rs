@@ -63,7 +63,7 @@ fn an_empty_home_is_not_empty() {
 }
 
 #[test]
-fn bundled_skills_beside_the_program_come_before_those_inside_it() {
+fn a_folder_named_for_bundled_skills_comes_before_those_inside_the_program() {
     let home = prowess().skill("no-skills/mine", "Mine.", "");
     let list = home.run("skills list --json").ok().json();
     assert_eq!(list["skills"][0]["name"], "mine");
@@ -458,4 +458,20 @@ fn a_folder_whose_name_is_not_text_is_reported() {
     std::fs::create_dir(&dir).expect("a folder");
     std::fs::write(dir.join("SKILL.md"), "---\nname: x\ndescription: d\n---\n").expect("a file");
     home.run("skills check").code(1).out_has("the path is not UTF-8");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_home_that_is_not_text_is_refused_and_nothing_is_written_beside_it() {
+    use std::os::unix::ffi::OsStrExt;
+    let home = prowess();
+    let odd = home.home().join(std::ffi::OsStr::from_bytes(b"n\xff"));
+    std::fs::create_dir(&odd).expect("a folder");
+    let run =
+        std::process::Command::new(env!("CARGO_BIN_EXE_prowess")).args(["skills", "check"]).env("HOME", &odd).output();
+    let output = run.expect("it runs");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("the path in HOME is not UTF-8"));
+    let beside = std::fs::read_dir(home.home()).expect("a folder").flatten();
+    assert!(beside.filter(|entry| entry.file_name().to_string_lossy().starts_with('n')).count() <= 2);
 }
