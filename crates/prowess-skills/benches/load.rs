@@ -11,10 +11,6 @@ use prowess_skills::{
 };
 use prowess_testkit::bench::ratio;
 
-// The allocator of the `prowess` program, so that the two are measured alike.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// Skills of the made-up tree, and their folders.
 const SKILLS: usize = 1_680;
 const OWNERS: usize = 600;

@@ -11,7 +11,7 @@
 use crate::prompt::{CLOSE, Entry, OPEN};
 use crate::settings::Limits;
 use crate::standard::MAX_DESCRIPTION;
-use crate::text::{shorten, units};
+use crate::text::{cut, units};
 use crate::tier::Tier;
 
 /// The length, in UTF-16 units, that a description does not shrink below.
@@ -291,7 +291,7 @@ fn size(entry: &Entry, shown: Shown) -> Size {
     match shown {
         Shown::Dropped => return Size::default(),
         Shown::Name => entry.write(&mut text, None),
-        Shown::Short(limit) => entry.write(&mut text, Some(&shorten(&entry.description, limit))),
+        Shown::Short(limit) => entry.write(&mut text, Some(&cut(&entry.description, limit))),
         Shown::Full => entry.write(&mut text, Some(&entry.description)),
     }
     Size::of(&text)

@@ -4,11 +4,12 @@
 //! the budget the block is byte for byte what OpenClaw 2026.3.2 prints for the same skills. Over it nothing vanishes in
 //! silence: see [`budget`](crate::Budget).
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use crate::budget::{self, Budget, Cut, Shown};
 use crate::skill::Skill;
-use crate::text::{clean, push_escaped, trim, units};
+use crate::text::{clean, cut, push_escaped, trim, units};
 use crate::tier::Tier;
 
 /// The catalogue as text, and what had to be cut from it.
@@ -166,8 +167,8 @@ fn block(entries: &[Entry], shown: &[Shown]) -> Option<String> {
         let description = match shown {
             Shown::Dropped => continue,
             Shown::Name => None,
-            Shown::Short(limit) => Some(crate::text::shorten(&entry.description, *limit)),
-            Shown::Full => Some(entry.description.clone()),
+            Shown::Short(limit) => Some(cut(&entry.description, *limit)),
+            Shown::Full => Some(Cow::Borrowed(entry.description.as_str())),
         };
         entry.write(&mut out, description.as_deref());
     }

@@ -83,12 +83,16 @@ pub fn clean(text: &str) -> Cow<'_, str> {
 /// `text` cleaned and cut to at most `limit` UTF-16 units, with an ellipsis when something was left out.
 #[must_use]
 pub fn shorten(text: &str, limit: usize) -> String {
-    let text = clean(text);
-    if units(&text) <= limit {
-        return text.into_owned();
+    cut(&clean(text), limit).into_owned()
+}
+
+/// The same for a text that is clean already.
+pub(crate) fn cut(text: &str, limit: usize) -> Cow<'_, str> {
+    if units(text) <= limit {
+        return Cow::Borrowed(text);
     }
-    let kept = prefix_units(&text, limit.saturating_sub(1)).trim_end();
-    if limit == 0 { String::new() } else { format!("{kept}…") }
+    let kept = prefix_units(text, limit.saturating_sub(1)).trim_end();
+    if limit == 0 { Cow::Borrowed("") } else { Cow::Owned(format!("{kept}…")) }
 }
 
 /// Appends `text` to `out` with the five XML characters escaped.

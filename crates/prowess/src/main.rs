@@ -19,9 +19,6 @@ use context::Context;
 use failure::Failure;
 use output::Report;
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let done = run(&cli).and_then(|report| {
