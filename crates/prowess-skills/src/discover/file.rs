@@ -37,20 +37,20 @@ pub(super) fn read(path: &Path, real_dir: &Path, rules: &Rules, buffer: &mut Vec
         Err(Opening::Link) => open_link(path, real_dir)?,
         Err(Opening::Failed(error)) => return Err(Unread::Refused(unreadable(path, &error))),
     };
-    let metadata = file.metadata().map_err(|error| Unread::Refused(unreadable(path, &error)))?;
-    if !metadata.is_file() {
+    let facts = facts(&file).map_err(|error| Unread::Refused(unreadable(path, &error)))?;
+    if !facts.is_file {
         return Err(refuse(ProblemKind::NotAFile, "SKILL.md is not a regular file".to_owned(), "make it a file"));
     }
-    if !rules.hard_links && hard_links(&metadata) > 1 {
+    if !rules.hard_links && facts.links > 1 {
         let reason = "SKILL.md has more than one hard link, so it may be changed from outside this folder";
         return Err(refuse(ProblemKind::HardLinked, reason.to_owned(), "replace it by a copy"));
     }
-    if metadata.len() > rules.max_bytes {
-        let reason = format!("SKILL.md has {} bytes, more than the limit of {}", metadata.len(), rules.max_bytes);
+    if facts.size > rules.max_bytes {
+        let reason = format!("SKILL.md has {} bytes, more than the limit of {}", facts.size, rules.max_bytes);
         return Err(refuse(ProblemKind::TooLarge, reason, "shorten it, or raise skills.limits.maxSkillFileBytes"));
     }
     buffer.clear();
-    let size = usize::try_from(metadata.len()).unwrap_or(usize::MAX);
+    let size = usize::try_from(facts.size).unwrap_or(usize::MAX);
     let read = fill(&file, size.min(HEAD), buffer)
         .and_then(|()| if has_frontmatter(buffer) { Ok(()) } else { fill(&file, size, buffer) });
     read.map_err(|error| Unread::Refused(unreadable(path, &error)))
@@ -131,15 +131,25 @@ fn open_plain(path: &Path) -> Result<File, Opening> {
     }
 }
 
+/// What is known of an open file.
+struct Facts {
+    is_file: bool,
+    size: u64,
+    links: u64,
+}
+
 #[cfg(unix)]
-fn hard_links(metadata: &std::fs::Metadata) -> u64 {
-    use std::os::unix::fs::MetadataExt;
-    metadata.nlink()
+fn facts(file: &File) -> io::Result<Facts> {
+    let stat = rustix::fs::fstat(file)?;
+    let is_file = rustix::fs::FileType::from_raw_mode(stat.st_mode).is_file();
+    #[expect(clippy::useless_conversion, reason = "the count of links is narrower on other systems")]
+    Ok(Facts { is_file, size: u64::try_from(stat.st_size).unwrap_or(0), links: u64::from(stat.st_nlink) })
 }
 
 #[cfg(not(unix))]
-fn hard_links(_: &std::fs::Metadata) -> u64 {
-    1
+fn facts(file: &File) -> io::Result<Facts> {
+    let metadata = file.metadata()?;
+    Ok(Facts { is_file: metadata.is_file(), size: metadata.len(), links: 1 })
 }
 
 /// A folder's children that could lead to skills, in the order of their UTF-16 units.
