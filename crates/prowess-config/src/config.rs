@@ -57,7 +57,7 @@ pub enum LoadError {
     Include(#[from] IncludeError),
 }
 
-/// Why a flag or variable cannot set this value.
+/// Why this value cannot be set there, by whatever means.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum FlagError {
     /// The path makes no sense.
@@ -71,7 +71,7 @@ pub enum FlagError {
         /// What would be right.
         expected: String,
     },
-    /// The path leads through a value that has nothing below it.
+    /// The path leads through a value that has nothing below it, or past the end of a list.
     #[error("`{path}` cannot be set, because `{obstacle}` is {found}; change that first")]
     Blocked {
         /// The place.

@@ -16,7 +16,7 @@ use crate::include::{Expanded, INCLUDE, IncludeError, load_includes};
 use crate::schema::{canonical, check_flag};
 use crate::source::{self, SourceError};
 use crate::tree::lookup;
-use crate::{KeyPath, PathError};
+use crate::{FlagError, KeyPath, PathError};
 
 /// One change of a configuration file.
 #[derive(Clone, PartialEq)]
@@ -70,24 +70,9 @@ pub enum EditError {
     /// After the change, an include would fail.
     #[error(transparent)]
     Include(#[from] IncludeError),
-    /// The value does not belong there.
-    #[error("`{path}` must be {expected}; give it such a value")]
-    WrongValue {
-        /// The place.
-        path: KeyPath,
-        /// What would be right.
-        expected: String,
-    },
-    /// The path leads through a value that has nothing below it, or past the end of a list.
-    #[error("`{path}` cannot be set, because `{obstacle}` is {found}; change that first")]
-    Blocked {
-        /// The place.
-        path: KeyPath,
-        /// The value in the way.
-        obstacle: KeyPath,
-        /// What it is.
-        found: &'static str,
-    },
+    /// The value does not belong there, or its place cannot be reached.
+    #[error(transparent)]
+    Value(#[from] FlagError),
     /// An included file provides the value, and nothing in this file can take it away.
     #[error("`{path}` comes from {}, which this file includes; change it there", include.display())]
     FromInclude {
@@ -173,7 +158,7 @@ impl ConfigFile {
             value
         } else {
             check_flag(path.segments(), value)
-                .map_err(|expected| EditError::WrongValue { path: path.clone(), expected })?
+                .map_err(|expected| FlagError::WrongValue { path: path.clone(), expected })?
         };
         self.write(&Change::Set(path, value))
     }

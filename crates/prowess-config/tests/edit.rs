@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::thread;
 
-use prowess_config::{ConfigFile, EditError, Env, LocationFlags, Locations};
+use prowess_config::{ConfigFile, EditError, Env, FlagError, LocationFlags, Locations};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -86,7 +86,7 @@ fn references_stay_as_they_are() {
 fn values_are_checked_before_they_are_written() {
     let place = Place::new(&[("openclaw.json", "{}")]);
     let error = place.config().set("skills.load.watch", json!("maybe")).expect_err("not a switch");
-    assert!(matches!(error, EditError::WrongValue { .. }));
+    assert!(matches!(error, EditError::Value(FlagError::WrongValue { .. })));
     place.config().set("skills.load.watch", json!("false")).expect("reads as a switch");
     place.config().set("skills.load.debounceMs", json!(5)).expect("another name");
     assert_eq!(place.tree(), json!({ "skills": { "load": { "watch": false, "watchDebounceMs": 5 } } }));

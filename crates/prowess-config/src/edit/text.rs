@@ -9,10 +9,10 @@ use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectPr
 use serde_json::Value;
 
 use super::{Change, EditError};
-use crate::KeyPath;
 use crate::config::new_container;
 use crate::source;
 use crate::tree::{assign, empty, lookup, position, remove, trim};
+use crate::{FlagError, KeyPath};
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
@@ -48,7 +48,7 @@ fn expected(before: &Value, change: &Change) -> Result<Value, EditError> {
         Change::Set(path, value) => {
             assign(&mut after, path.segments(), value.clone(), new_container).map_err(|obstacle| {
                 let way: KeyPath = path.segments()[..obstacle.depth].iter().collect();
-                EditError::Blocked { path: path.clone(), obstacle: way, found: obstacle.found }
+                FlagError::Blocked { path: path.clone(), obstacle: way, found: obstacle.found }
             })?;
         }
         Change::Unset(path) => drop(remove(&mut after, path.segments())),
@@ -175,6 +175,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::rewrite;
+    use crate::FlagError;
     use crate::edit::{Change, EditError};
 
     fn change(text: &str, change: &Change) -> Result<String, EditError> {
@@ -249,7 +250,7 @@ mod tests {
         let error = change("{a:1}", &Change::Set("a.b".parse().expect("path"), json!(1))).expect_err("blocked");
         assert_eq!(error.to_string(), "`a.b` cannot be set, because `a` is a number; change that first");
         let error = change("{a:[]}", &Change::Set("a.1".parse().expect("path"), json!(1))).expect_err("blocked");
-        assert!(matches!(error, EditError::Blocked { .. }));
+        assert!(matches!(error, EditError::Value(FlagError::Blocked { .. })));
         let error =
             change("{\\u0061: 1}", &Change::Set("a".parse().expect("path"), json!(2))).expect_err("escaped key");
         assert!(matches!(error, EditError::Notation { line: 1, .. }), "{error}");

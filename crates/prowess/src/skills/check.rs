@@ -26,7 +26,7 @@ struct CheckShape {
     agent_filtered: Vec<String>,
     not_injected: Vec<NotInjected>,
     missing_requirements: Vec<MissingShape>,
-    prompt: PromptShape,
+    prompt: shape::Measures,
     shadowed: Vec<shape::ShadowedShape>,
     problems: Vec<shape::ProblemShape>,
 }
@@ -62,21 +62,6 @@ struct MissingShape {
     missing: Lists,
     install: Vec<shape::InstallShape>,
     objections: Vec<shape::ObjectionShape>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct PromptShape {
-    chars: usize,
-    tokens: usize,
-    max_chars: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_tokens: Option<usize>,
-    max_skills: usize,
-    shortened: Vec<String>,
-    name_only: Vec<String>,
-    dropped: Vec<String>,
-    fingerprint: String,
 }
 
 /// Every skill with its objections and the peer's flags.
@@ -132,8 +117,6 @@ fn shape(view: &View, judged: &[Judged<'_>], snapshot: &Snapshot) -> CheckShape 
     let commands = snapshot.skills().iter().filter(|skill| skill.invocation.by_user);
     let command_visible: Vec<String> = commands.map(|skill| skill.name.to_string()).collect();
     let of = |severity: Severity| view.problems.iter().filter(|problem| problem.severity() == severity).count();
-    let prompt = snapshot.prompt();
-    let budget = view.budget();
     CheckShape {
         agent_id: view.context.agent.id.to_string(),
         workspace_dir: view.context.workspace.display().to_string(),
@@ -162,17 +145,7 @@ fn shape(view: &View, judged: &[Judged<'_>], snapshot: &Snapshot) -> CheckShape 
         agent_filtered,
         not_injected,
         missing_requirements: missing,
-        prompt: PromptShape {
-            chars: prompt.chars(),
-            tokens: prompt.tokens(),
-            max_chars: budget.chars,
-            max_tokens: budget.tokens,
-            max_skills: budget.skills,
-            shortened: prompt.cut.shortened.clone(),
-            name_only: prompt.cut.name_only.clone(),
-            dropped: prompt.cut.dropped.clone(),
-            fingerprint: snapshot.fingerprint().to_string(),
-        },
+        prompt: shape::Measures::new(snapshot, &view.budget()),
         shadowed: shape::shadowed(view),
         problems: shape::problems(&view.problems),
     }

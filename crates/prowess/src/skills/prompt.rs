@@ -3,6 +3,7 @@
 use prowess_skills::{Budget, Snapshot, section};
 use serde::Serialize;
 
+use super::shape::Measures;
 use crate::cli::{BudgetFlag, Mode};
 use crate::context::View;
 use crate::failure::Failure;
@@ -14,23 +15,12 @@ use crate::output::Report;
 struct PromptShape {
     section: String,
     prompt: String,
-    chars: usize,
-    tokens: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_chars: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_tokens: Option<usize>,
-    max_skills: usize,
-    total: usize,
-    included: usize,
-    shortened: Vec<String>,
-    name_only: Vec<String>,
-    dropped: Vec<String>,
+    #[serde(flatten)]
+    measures: Measures,
     skills: Vec<SkillShape>,
     #[serde(skip_serializing_if = "Option::is_none")]
     skill_filter: Option<Vec<String>>,
     resolved_skills: Vec<ResolvedShape>,
-    fingerprint: String,
 }
 
 #[derive(Serialize)]
@@ -78,7 +68,6 @@ pub(super) fn run(
 }
 
 fn shape(snapshot: &Snapshot, budget: &Budget, section: String) -> PromptShape {
-    let prompt = snapshot.prompt();
     let skills = snapshot.skills().iter().map(|skill| SkillShape {
         name: skill.name.to_string(),
         skill_key: skill.key().to_owned(),
@@ -95,20 +84,10 @@ fn shape(snapshot: &Snapshot, budget: &Budget, section: String) -> PromptShape {
     });
     PromptShape {
         section,
-        prompt: prompt.text.clone(),
-        chars: prompt.chars(),
-        tokens: prompt.tokens(),
-        max_chars: Some(budget.chars).filter(|&chars| chars < usize::MAX),
-        max_tokens: budget.tokens,
-        max_skills: budget.skills,
-        total: prompt.cut.total,
-        included: prompt.cut.total - prompt.cut.dropped.len(),
-        shortened: prompt.cut.shortened.clone(),
-        name_only: prompt.cut.name_only.clone(),
-        dropped: prompt.cut.dropped.clone(),
+        prompt: snapshot.prompt().text.clone(),
+        measures: Measures::new(snapshot, budget),
         skills: skills.collect(),
         skill_filter: snapshot.filter().map(<[String]>::to_vec),
         resolved_skills: resolved.collect(),
-        fingerprint: snapshot.fingerprint().to_string(),
     }
 }

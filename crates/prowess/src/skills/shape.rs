@@ -1,7 +1,7 @@
 //! The JSON of the skills commands: every key of OpenClaw's, with its meaning, and ours beside them.
 
 use prowess_skills::install::{self, InstallOption};
-use prowess_skills::{Objection, Problem, Skill, Tier, this_system};
+use prowess_skills::{Budget, Objection, Problem, Skill, Snapshot, Tier, this_system};
 use serde::Serialize;
 
 use crate::context::View;
@@ -236,4 +236,42 @@ pub(super) struct ConfigCheck {
 pub(super) fn config_checks(view: &View, skill: &Skill) -> Vec<ConfigCheck> {
     let check = |path: &String| ConfigCheck { path: path.clone(), satisfied: view.world.config_is_truthy(path) };
     skill.metadata.needs.config.iter().map(check).collect()
+}
+
+/// How large the list of skills is, how large it may be, and what was cut.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Measures {
+    chars: usize,
+    tokens: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_chars: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<usize>,
+    max_skills: usize,
+    total: usize,
+    included: usize,
+    shortened: Vec<String>,
+    name_only: Vec<String>,
+    dropped: Vec<String>,
+    fingerprint: String,
+}
+
+impl Measures {
+    pub(super) fn new(snapshot: &Snapshot, budget: &Budget) -> Self {
+        let prompt = snapshot.prompt();
+        Self {
+            chars: prompt.chars(),
+            tokens: prompt.tokens(),
+            max_chars: Some(budget.chars).filter(|&chars| chars < usize::MAX),
+            max_tokens: budget.tokens,
+            max_skills: budget.skills,
+            total: prompt.cut.total,
+            included: prompt.cut.total - prompt.cut.dropped.len(),
+            shortened: prompt.cut.shortened.clone(),
+            name_only: prompt.cut.name_only.clone(),
+            dropped: prompt.cut.dropped.clone(),
+            fingerprint: snapshot.fingerprint().to_string(),
+        }
+    }
 }
