@@ -1,14 +1,12 @@
 //! Slash commands: does `/name` mean the skill it means in OpenClaw?
 
-#[path = "support/deviations.rs"]
-mod deviations;
 #[path = "support/skill.rs"]
 mod made;
 
 use std::collections::HashSet;
 
 use prowess_skills::{Command, RESERVED, Skill, SkillName, commands, resolve, sanitize};
-use prowess_testkit::{cases, cases_in, check_all, check_all_but};
+use prowess_testkit::{assert_documented, cases, cases_in, check_all, check_all_but};
 use serde_json::{Value, json};
 
 const GOLDEN: &str = include_str!("golden/commands.json");
@@ -38,7 +36,7 @@ fn taken_names_get_numbers() {
 
 #[test]
 fn descriptions_are_one_short_line() {
-    deviations::assert_documented(DEVIATIONS);
+    assert_documented(DEVIATIONS);
     check_all_but(DEVIATIONS, cases_in(GOLDEN, "descriptions"), |case| {
         let skill = made::skill("n", text(&case["input"]), &Value::Null, "");
         let made = commands([&skill], [""]);

@@ -1,12 +1,9 @@
 //! Discovery: are the same skills found, and the same ones win, as in OpenClaw?
 
-#[path = "support/deviations.rs"]
-mod deviations;
-
 use std::path::{Path, PathBuf};
 
 use prowess_skills::{Catalog, Places, ProblemKind, Reach, SkillsConfig};
-use prowess_testkit::{Tree, cases, check_all_but};
+use prowess_testkit::{Tree, assert_documented, cases, check_all_but};
 use serde_json::{Value, json};
 
 const NESTED: &str = "a `skills` folder beside other skills";
@@ -32,7 +29,7 @@ const NEWER_DEVIATIONS: &[(&str, &str)] = &[("limit-candidates", CANDIDATES)];
 
 #[test]
 fn trees_load_as_openclaw_loads_them() {
-    deviations::assert_documented(DEVIATIONS);
+    assert_documented(DEVIATIONS);
     check_all_but(DEVIATIONS, cases(include_str!("golden/discovery.json")), |case| {
         let tree = Tree::from_golden(&case["tree"]);
         same(&case["output"], &facts(&tree, &load(&tree, &case["config"])))
@@ -41,7 +38,7 @@ fn trees_load_as_openclaw_loads_them() {
 
 #[test]
 fn trees_load_as_the_newer_openclaw_loads_them() {
-    deviations::assert_documented(NEWER_DEVIATIONS);
+    assert_documented(NEWER_DEVIATIONS);
     check_all_but(NEWER_DEVIATIONS, cases(include_str!("golden/discovery.newer.json")), |case| {
         let tree = Tree::from_golden(&case["tree"]);
         // It sorts by name and language; which skills there are is what we follow, not their order.

@@ -1,7 +1,5 @@
 //! Eligibility: is a skill offered, and what is missing, where OpenClaw says so?
 
-#[path = "support/deviations.rs"]
-mod deviations;
 #[path = "support/skill.rs"]
 mod made;
 
@@ -10,7 +8,7 @@ use std::path::Path;
 
 use prowess_skills::install::{InstallPrefs, options};
 use prowess_skills::{Filter, Filters, Gate, Machine, Objection, Skill, SkillsConfig, Tier, World, probe};
-use prowess_testkit::{Tree, cases, check_all_but};
+use prowess_testkit::{Tree, assert_documented, cases, check_all_but};
 use serde_json::{Map, Value, json};
 
 const PROGRAMS: &str = "what counts as a program";
@@ -33,7 +31,7 @@ const NEWER_DEVIATIONS: &[(&str, &str)] =
 
 #[test]
 fn the_gate_decides_as_openclaw_does() {
-    deviations::assert_documented(DEVIATIONS);
+    assert_documented(DEVIATIONS);
     let file = include_str!("golden/eligibility.json");
     let host = Host::new(file);
     check_all_but(DEVIATIONS, cases(file), |case| host.check(case));
@@ -41,7 +39,7 @@ fn the_gate_decides_as_openclaw_does() {
 
 #[test]
 fn the_gate_decides_as_the_newer_openclaw_does() {
-    deviations::assert_documented(NEWER_DEVIATIONS);
+    assert_documented(NEWER_DEVIATIONS);
     let file = include_str!("golden/eligibility.newer.json");
     let host = Host::new(file);
     check_all_but(NEWER_DEVIATIONS, cases(file), |case| host.check(case));

@@ -1,7 +1,5 @@
 //! Environment: does a run get the variables it gets in OpenClaw?
 
-#[path = "support/deviations.rs"]
-mod deviations;
 #[path = "support/skill.rs"]
 mod made;
 
@@ -10,7 +8,7 @@ use std::path::Path;
 
 use prowess_skills::env::{self, EnvInputs, EnvPlan, EnvValue};
 use prowess_skills::{EnvPrecedence, Secret, SkillsConfig};
-use prowess_testkit::{cases, check_all_but};
+use prowess_testkit::{assert_documented, cases, check_all_but};
 use serde_json::{Value, json};
 
 const REFUSED: &str = "names that steer a process";
@@ -51,19 +49,19 @@ const NEWER_DEVIATIONS: &[(&str, &str)] = &[
 
 #[test]
 fn with_the_host_first_variables_are_those_of_openclaw() {
-    deviations::assert_documented(DEVIATIONS);
+    assert_documented(DEVIATIONS);
     check_all_but(DEVIATIONS, cases(include_str!("golden/env.json")), |case| check(case, EnvPrecedence::Host));
 }
 
 #[test]
 fn by_default_only_the_order_of_precedence_differs() {
-    deviations::assert_documented(DEFAULT_DEVIATIONS);
+    assert_documented(DEFAULT_DEVIATIONS);
     check_all_but(DEFAULT_DEVIATIONS, cases(include_str!("golden/env.json")), |case| check(case, EnvPrecedence::Skill));
 }
 
 #[test]
 fn with_the_host_first_variables_are_those_of_the_newer_openclaw() {
-    deviations::assert_documented(NEWER_DEVIATIONS);
+    assert_documented(NEWER_DEVIATIONS);
     check_all_but(NEWER_DEVIATIONS, cases(include_str!("golden/env.newer.json")), |case| {
         check(case, EnvPrecedence::Host)
     });

@@ -1,13 +1,10 @@
 //! Frontmatter: do we read a `SKILL.md` as OpenClaw does, and better where it loses the file?
 
-#[path = "support/deviations.rs"]
-mod deviations;
-
 use std::path::Path;
 
 use prowess_skills::install::{InstallSpec, Package};
 use prowess_skills::{Document, Metadata, Problem, ProblemKind, Skill, Tier};
-use prowess_testkit::{cases, check_all_but};
+use prowess_testkit::{assert_documented, cases, check_all_but};
 use serde_json::{Map, Value, json};
 
 const FENCES: &str = "fences that are odd or missing";
@@ -72,13 +69,13 @@ const NEWER_DEVIATIONS: &[(&str, &str)] = &[
 
 #[test]
 fn files_read_as_openclaw_reads_them() {
-    deviations::assert_documented(DEVIATIONS);
+    assert_documented(DEVIATIONS);
     check_all_but(DEVIATIONS, cases(include_str!("golden/frontmatter.json")), check);
 }
 
 #[test]
 fn files_that_only_the_newer_openclaw_rescues_are_rescued_too() {
-    deviations::assert_documented(NEWER_DEVIATIONS);
+    assert_documented(NEWER_DEVIATIONS);
     check_all_but(NEWER_DEVIATIONS, cases(include_str!("golden/frontmatter.newer.json")), check);
 }
 

@@ -1,7 +1,5 @@
 //! The prompt: is the block that a model sees the one OpenClaw would show it?
 
-#[path = "support/deviations.rs"]
-mod deviations;
 #[path = "support/skill.rs"]
 mod made;
 
@@ -11,7 +9,7 @@ use prowess_skills::{
     Budget, Candidate, Catalog, Filter, Filters, Finding, Gate, Limits, Mode, Skill, SkillsConfig, Snapshot, World,
     compact, render, section,
 };
-use prowess_testkit::{cases, check_all, check_all_but};
+use prowess_testkit::{assert_documented, cases, check_all, check_all_but};
 use serde_json::{Map, Value, json};
 
 const ONE_LINE: &str = "line breaks and invisible characters";
@@ -20,7 +18,7 @@ const DEVIATIONS: &[(&str, &str)] = &[("multiline-desc", ONE_LINE), ("trailing-n
 
 #[test]
 fn the_block_and_the_snapshot_are_those_of_openclaw() {
-    deviations::assert_documented(DEVIATIONS);
+    assert_documented(DEVIATIONS);
     check_all_but(DEVIATIONS, cases(include_str!("golden/prompt.json")), |case| {
         let got = facts(&case["input"]);
         let wanted = &case["output"];

@@ -1,7 +1,5 @@
 //! Truncation: what is left of the catalogue when it is too large?
 
-#[path = "support/deviations.rs"]
-mod deviations;
 #[path = "support/skill.rs"]
 mod made;
 
@@ -9,7 +7,7 @@ use std::path::Path;
 
 use prowess_skills::text::units;
 use prowess_skills::{Budget, Limits, Prompt, Skill, SkillsConfig, Tier, render};
-use prowess_testkit::{cases, check_all, check_all_but};
+use prowess_testkit::{assert_documented, cases, check_all, check_all_but};
 use serde_json::{Value, json};
 
 const BUDGET: &str = "more than fits the budget";
@@ -31,7 +29,7 @@ const DEVIATIONS: &[(&str, &str)] = &[
 
 #[test]
 fn as_many_skills_are_shown_as_openclaw_shows() {
-    deviations::assert_documented(DEVIATIONS);
+    assert_documented(DEVIATIONS);
     check_all_but(DEVIATIONS, cases(include_str!("golden/truncation.json")), |case| {
         let (prompt, _) = rendered(case);
         let got = facts(&prompt.text);

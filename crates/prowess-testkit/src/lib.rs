@@ -7,6 +7,7 @@
 #![expect(clippy::missing_panics_doc, reason = "a kit for tests panics by design, as the header says")]
 
 pub mod bench;
+mod deviations;
 mod golden;
 mod output;
 mod prowess;
@@ -14,6 +15,7 @@ mod tree;
 mod watchdog;
 mod words;
 
+pub use deviations::assert_documented;
 pub use golden::{cases, cases_in, check_all, check_all_but};
 pub use output::Output;
 pub use prowess::Prowess;

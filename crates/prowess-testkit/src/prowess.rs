@@ -57,6 +57,13 @@ impl Prowess {
         self.grow(|tree| tree.file(&format!("home/{path}"), content))
     }
 
+    /// Writes a program below the home.
+    #[track_caller]
+    pub fn program(self, path: &str, text: impl AsRef<[u8]>) -> Self {
+        let path = format!("home/{path}");
+        self.grow(|tree| tree.file(&path, text).mode(&path, 0o755))
+    }
+
     /// Writes `~/.openclaw/openclaw.json`; `$HOME` in it becomes the path of the home.
     #[track_caller]
     pub fn config(self, json: &str) -> Self {
