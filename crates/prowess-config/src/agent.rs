@@ -67,6 +67,8 @@ pub struct Agent {
     pub skills: Option<Vec<String>>,
     /// Its own limit for the skills in its prompt.
     pub max_skills_prompt_chars: Option<u64>,
+    /// Its own `tools.exec` as written; `null` when it has none.
+    pub exec: Value,
     /// Its workspace as written.
     workspace: Option<String>,
 }
@@ -116,6 +118,7 @@ impl Agents {
                 is_default: false,
                 skills: names(&entry["skills"]).or_else(|| default_skills.clone()),
                 max_skills_prompt_chars: entry["skillsLimits"]["maxSkillsPromptChars"].as_u64(),
+                exec: entry["tools"]["exec"].clone(),
                 workspace: written_path(&entry["workspace"]),
             });
         }
@@ -126,6 +129,7 @@ impl Agents {
                 is_default: false,
                 skills: default_skills,
                 max_skills_prompt_chars: None,
+                exec: Value::Null,
                 workspace: None,
             });
         }

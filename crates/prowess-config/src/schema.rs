@@ -96,7 +96,11 @@ impl Key {
             | "skills.entries.<key>.enabled"
             | "plugins.enabled"
             | "plugins.entries.<id>.enabled" => Some(Value::Bool(false)),
-            path if path.ends_with(".skills") => Some(Value::Array(Vec::new())),
+            path if path.ends_with("tools.exec.security") => Some("deny".into()),
+            path if path.ends_with("tools.exec.ask") => Some("always".into()),
+            path if path.ends_with(".skills") || path.ends_with("tools.exec.safeBins") => {
+                Some(Value::Array(Vec::new()))
+            }
             _ => None,
         }
     }
