@@ -9,6 +9,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::path::PathBuf;
 
+pub use names::{hijacks, is_credential, is_valid_name};
+
 use crate::secret::Secret;
 use crate::settings::{ApiKey, EnvPrecedence, SkillsConfig};
 use crate::skill::Skill;
@@ -118,7 +120,7 @@ pub fn plan(skill: &Skill, inputs: EnvInputs<'_>) -> EnvPlan {
     let declared: Vec<&str> = primary.into_iter().chain(skill.metadata.needs.env.iter().map(String::as_str)).collect();
 
     for name in &declared {
-        if inputs.host.contains(*name) && names::is_valid(name) && !names::hijacks(name) {
+        if inputs.host.contains(*name) && is_valid_name(name) && !names::is_out_of_bounds(name) {
             plan.vars.insert((*name).to_owned(), EnvVar { layer: EnvLayer::Host, value: EnvValue::Inherit });
         }
     }
@@ -154,13 +156,13 @@ pub fn plan(skill: &Skill, inputs: EnvInputs<'_>) -> EnvPlan {
 }
 
 fn refusal(name: &str, value: &EnvValue, is_declared: bool) -> Option<Refusal> {
-    if !names::is_valid(name) {
+    if !is_valid_name(name) {
         return Some(Refusal::BadName);
     }
-    if names::hijacks(name) {
+    if names::is_out_of_bounds(name) {
         return Some(Refusal::Hijacks);
     }
-    if names::is_credential(name) && !is_declared {
+    if is_credential(name) && !is_declared {
         return Some(Refusal::Undeclared);
     }
     matches!(value, EnvValue::Set(secret) if secret.expose().contains('\0')).then_some(Refusal::Nul)
