@@ -1,8 +1,29 @@
 //! May this command run?
 //!
-//! A command text is read with a real shell grammar ([`Script`]) before anything else is done with it. Nothing here touches
-//! a disk, a process or a clock.
+//! A command text is read with a real shell grammar ([`Script`]), each program in it is looked up on the machine that
+//! would run it ([`lookup`]), and [`Rules::judge`] says allow, ask or deny, with the reason for every part. Only a
+//! [`Judgment`] makes a [`Permit`], and only a permit can be run: it owns the judged text, so what runs is what was
+//! judged. Nothing here touches a disk, a process or a clock.
 
+pub mod approvals;
+pub mod disguise;
+pub mod env;
+mod judge;
+pub mod lookup;
+mod pattern;
+mod permit;
+pub mod posture;
+pub mod reach;
+pub mod safe_bin;
 pub mod script;
+mod settings;
+pub mod system_run;
+pub mod wrapper;
 
+pub use judge::{
+    Cover, Grant, Judged, Judgment, NeverLasts, Objection, ProgramPlace, Request, Rules, SkillBin, Verdict,
+};
+pub use pattern::Pattern;
+pub use permit::{Answer, Basis, Binding, Denied, Dialect, Permit, Pin, Place, Question, Shell, Shown, shown};
 pub use script::{Script, quote};
+pub use settings::{ExecSettings, Grants, Host, SandboxChoice};

@@ -1,0 +1,80 @@
+//! Programs and files: what does a word of a command mean on this machine?
+//!
+//! The judge looks at no disk. Whoever asks it hands it a [`Lookup`], which answers from a real `PATH` on the machine
+//! that will run the command, or from a table in a test.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// A file as it was when somebody looked: enough to tell later whether it is still the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// The file system.
+    pub device: u64,
+    /// The file on it.
+    pub inode: u64,
+    /// Bytes.
+    pub length: u64,
+    /// Last change of the content, in nanoseconds since 1970.
+    pub modified: i128,
+    /// Last change of anything about it, in nanoseconds since 1970; nobody can set this one back.
+    #[serde(default)]
+    pub changed: i128,
+    /// BLAKE3 of the content, for files that others could change.
+    pub digest: Option<String>,
+}
+
+/// Who can change a file or put another in its place, the fewest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Keeper {
+    /// The administrator only.
+    System,
+    /// The operator too; but no command that runs here, and no skill.
+    Operator,
+    /// Commands that run here, skills, or other people.
+    Anyone,
+}
+
+/// A program or script that a command names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    /// Where the search found it.
+    pub path: PathBuf,
+    /// The same without links.
+    pub real: PathBuf,
+    /// Who can change it.
+    pub keeper: Keeper,
+    /// The file behind it.
+    pub identity: Identity,
+}
+
+impl Program {
+    /// Whether nobody but the administrator can change it.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.keeper == Keeper::System
+    }
+
+    /// Whether it is what the administrator or the operator put there.
+    #[must_use]
+    pub fn is_trusted(&self) -> bool {
+        self.keeper <= Keeper::Operator
+    }
+}
+
+/// The eyes of the judge.
+pub trait Lookup {
+    /// The program that `token` starts: looked for along `PATH` when it has no slash, from the working directory when
+    /// it does. Nothing unless it is a regular file that may be executed.
+    fn program(&self, token: &str) -> Option<Program>;
+
+    /// The regular file at `path`, from the working directory.
+    fn file(&self, path: &Path) -> Option<Program>;
+
+    /// The program that the system starts in place of `program`, when that is a script whose first line names one.
+    fn interpreter(&self, program: &Program) -> Option<Program> {
+        let _ = program;
+        None
+    }
+}
