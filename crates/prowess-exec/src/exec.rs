@@ -1,0 +1,581 @@
+//! From a call to a result, by way of the judge.
+//!
+//! [`Exec::judge`] finds out what a call means here and now, and changes nothing. [`Exec::start`] asks whoever has to
+//! be asked, turns the permit into a launch and starts it; [`Exec::run`] waits for it as the tool does. Each decision
+//! leaves one line in the audit trail.
+
+use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use prowess_policy::approvals::{Approvals, Entry, Overrides, Use};
+use prowess_policy::env::{EnvInputs, RunEnv, compose};
+use prowess_policy::posture::{Ask, Security};
+use prowess_policy::safe_bin::SafeBins;
+use prowess_policy::{
+    Answer, Basis, Binding, Denied, Dialect, ExecSettings, Grant, Grants, Host, Judgment, Permit, Place, ProgramPlace,
+    Request, Rules, SandboxChoice, Shell, SkillBin,
+};
+
+use crate::approver::Approver;
+use crate::audit::{Audit, Ending, Note};
+use crate::exec_tool::{self, Defaults, ExecCall, NAME, Plan, Workdir, preflight};
+use crate::job::{Handle, Input, Leftovers, Runner, Start, Warrant};
+use crate::lookup::Disk;
+use crate::sandbox::{Choice, Confinement, Cwd, Engine, Kind, Launch, Limits, Order, Pin, Sandbox, Survey, temp_name};
+use crate::seal::seal;
+use crate::store::ApprovalsFile;
+use crate::tool::ToolResult;
+
+/// How seldom the last use of an entry is written down, in milliseconds.
+const USE_EVERY: u64 = 60_000;
+
+/// Runs commands for agents.
+pub struct Exec {
+    /// What may run for good.
+    pub approvals: ApprovalsFile,
+    /// Where decisions are written down.
+    pub audit: Audit,
+    /// Who is asked.
+    pub approver: Arc<dyn Approver>,
+    /// What runs.
+    pub runner: Runner,
+    /// The program that sets up sandboxes; see [`confine`](crate::confine).
+    pub helper: PathBuf,
+    /// What this machine can do.
+    survey: Survey,
+}
+
+/// For whom, where, and with what a call is made.
+#[derive(Clone)]
+pub struct Setting {
+    /// The agent.
+    pub agent: String,
+    /// Its conversation.
+    pub session: String,
+    /// The folder it may change; calls without a folder of their own run there.
+    pub workspace: PathBuf,
+    /// The operator's home.
+    pub home: PathBuf,
+    /// What the operator wrote under `tools.exec`.
+    pub settings: ExecSettings,
+    /// The environment of this process, taken once.
+    pub host_env: Vec<(String, String)>,
+    /// The skills whose commands these are.
+    pub skills: Vec<SkillShare>,
+    /// Folders that may be read besides: where skills are.
+    pub readable: Vec<PathBuf>,
+    /// What no command may see or change, whatever else it may.
+    pub hidden: Vec<PathBuf>,
+    /// Programs of skills that may run unasked. Only a node has any.
+    pub skill_bins: Vec<SkillBin>,
+}
+
+impl std::fmt::Debug for Setting {
+    /// Of the host's variables only the names: their values are nobody's business.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { agent, session, workspace, home, settings, host_env, skills, readable, hidden, skill_bins } = self;
+        f.debug_struct("Setting")
+            .field("agent", agent)
+            .field("session", session)
+            .field("workspace", workspace)
+            .field("home", home)
+            .field("settings", settings)
+            .field("host_env", &host_env.iter().map(|(name, _)| name).collect::<Vec<_>>())
+            .field("skills", skills)
+            .field("readable", readable)
+            .field("hidden", hidden)
+            .field("skill_bins", skill_bins)
+            .finish()
+    }
+}
+
+/// What one skill brings to its runs.
+#[derive(Clone, Default)]
+pub struct SkillShare {
+    /// Its variables.
+    pub vars: Vec<(String, String)>,
+    /// Its folder of programs, which goes first on `PATH` when it is there.
+    pub bins: Option<PathBuf>,
+    /// What its commands may reach beyond the workspace.
+    pub grants: Grants,
+}
+
+impl std::fmt::Debug for SkillShare {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names: Vec<&str> = self.vars.iter().map(|(name, _)| name.as_str()).collect();
+        f.debug_struct("SkillShare")
+            .field("vars", &names)
+            .field("bins", &self.bins)
+            .field("grants", &self.grants)
+            .finish()
+    }
+}
+
+/// What has to be remembered of a judgment once it is used up.
+struct Docket {
+    note: Note,
+    /// Entries of the allowlist, by id, with the program each covered.
+    uses: Vec<(String, String)>,
+    programs: Vec<PathBuf>,
+}
+
+impl Docket {
+    fn of(judgment: &Judgment) -> Self {
+        let starts = judgment.segments().iter().flat_map(|segment| &segment.starts);
+        Self {
+            note: Note::of(judgment),
+            uses: judgment.uses().map(|(id, program)| (id.to_owned(), program)).collect(),
+            programs: starts.map(|program| program.real.clone()).collect(),
+        }
+    }
+}
+
+/// A call on its way to being started.
+struct Run<'a> {
+    call: &'a ExecCall,
+    setting: &'a Setting,
+    env: &'a RunEnv,
+    workdir: &'a Workdir,
+    kind: Kind,
+    programs: &'a [PathBuf],
+}
+
+impl Run<'_> {
+    fn input(&self) -> Input {
+        if self.call.pty { Input::Terminal } else { Input::Closed }
+    }
+}
+
+/// A call that was judged.
+#[derive(Debug)]
+pub struct Case {
+    /// What the judge found.
+    pub judgment: Judgment,
+    /// What the command would get.
+    pub env: RunEnv,
+    workdir: Workdir,
+}
+
+impl Exec {
+    /// Runs commands with what is in `state_dir`, and asks `approver`.
+    #[must_use]
+    pub fn new(state_dir: &Path, approver: Arc<dyn Approver>, runner: Runner, helper: PathBuf) -> Self {
+        Self {
+            approvals: ApprovalsFile::in_state_dir(state_dir),
+            audit: Audit::in_state_dir(state_dir),
+            approver,
+            runner,
+            helper,
+            survey: Survey::default(),
+        }
+    }
+
+    /// Finds out what `call` means and whether it may run.
+    pub fn judge(&self, call: &ExecCall, setting: &Setting) -> Result<Case, ToolResult> {
+        check_host(call, setting)?;
+        let workdir = exec_tool::workdir(call.workdir.as_deref(), &setting.workspace, Path::is_dir)?;
+        let cwd = place(&workdir.path).map_err(|error| refuse(&format!("{}: {error}", workdir.path.display())))?;
+        let env = environment(call, setting).map_err(|refusal| refuse(&refusal))?;
+        let approvals = self
+            .approvals
+            .load()
+            .map_err(|error| refuse(&format!("exec denied: the approvals cannot be read, so nothing runs. {error}")))?;
+        let rules = rules(call, setting, &approvals);
+        let disk = Disk::new(env.get("PATH").unwrap_or_default(), &cwd.path).open_to_runs(changeable(setting));
+        let binding = Binding {
+            command: call.command.clone(),
+            cwd,
+            environment: env.digest(),
+            agent: setting.agent.clone(),
+            session: setting.session.clone(),
+        };
+        let (shell, place) = match setting.settings.sandbox {
+            // A container brings its own shell, of which only the common language is certain, and its own programs.
+            SandboxChoice::Docker(_) | SandboxChoice::Podman(_) => (container_shell(), ProgramPlace::Container),
+            _ => (find_shell(), ProgramPlace::Here),
+        };
+        let judgment = rules.judge(Request { binding, shell, variables: call.env.clone(), place }, &disk);
+        Ok(Case { judgment, env, workdir })
+    }
+
+    /// Starts `call`, if it may run. The result says why it did not.
+    pub async fn start(&self, call: &ExecCall, setting: &Setting) -> Result<(Handle, Plan), ToolResult> {
+        let prepared = self.judge(call, setting).and_then(|case| {
+            // What would stop it anyway is found out before anybody is asked.
+            let kind = self.kind(setting).map_err(|why| not_run(&why))?;
+            preflight(&call.command, |path| script_text(&case.workdir.path.join(path))).map_err(|why| refuse(&why))?;
+            Ok((case, kind))
+        });
+        let (Case { judgment, env, workdir }, kind) = prepared.inspect_err(|result| {
+            self.note_unjudged(call, setting, &result.text());
+        })?;
+        let docket = Docket::of(&judgment);
+        let permit = self.permit(judgment, &docket, setting).await?;
+        let ending = if permit.basis() == Basis::Person { Ending::Approved } else { Ending::Allowed };
+        let plan = call.plan(&defaults(&setting.settings));
+        let run = Run { call, setting, env: &env, workdir: &workdir, kind, programs: &docket.programs };
+        match self.perform(&run, permit, &plan).await {
+            Ok(handle) => {
+                self.note(&docket.note, ending, "");
+                self.note_use(&docket.uses, call, setting);
+                Ok((handle, plan))
+            }
+            Err(result) => {
+                self.note(&docket.note, Ending::NotStarted, &result.text());
+                Err(result)
+            }
+        }
+    }
+
+    /// Starts what `permit` is for.
+    async fn perform(&self, run: &Run<'_>, permit: Permit, plan: &Plan) -> Result<Handle, ToolResult> {
+        let (launch, temp) = self.launch(&permit, run).map_err(|why| not_run(&why))?;
+        let mut vars: Vec<(String, String)> =
+            run.env.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        vars.extend(temp.map(|temp| ("TMPDIR".to_owned(), temp.to_string_lossy().into_owned())));
+        let cwd = permit.binding().cwd.path.clone();
+        let start = Start {
+            warrant: Warrant::new(permit, run.env).map_err(|drift| not_run(&drift))?,
+            command: run.call.command.clone(),
+            cwd,
+            shown_cwd: run.workdir.shown.clone(),
+            env: vars,
+            timeout: plan.timeout,
+            input: run.input(),
+            scope: run.setting.session.clone(),
+            leftovers: Leftovers::default(),
+        };
+        self.runner.start(launch, start).await.map_err(|error| exec_tool::not_started(&error))
+    }
+
+    /// Runs `call` and waits for it as long as a tool call waits.
+    pub async fn run(&self, call: &ExecCall, setting: &Setting) -> ToolResult {
+        match self.start(call, setting).await {
+            Ok((handle, plan)) => exec_tool::wait(handle, &plan).await,
+            Err(result) => result,
+        }
+    }
+
+    /// The permit for a judged command: at once, after asking, or not at all.
+    async fn permit(&self, judgment: Judgment, docket: &Docket, setting: &Setting) -> Result<Permit, ToolResult> {
+        let judgment = match judgment.permit() {
+            Ok(permit) => return Ok(permit),
+            Err(judgment) => *judgment,
+        };
+        let told = told(&judgment);
+        let denied = |why: &str| {
+            self.note(&docket.note, Ending::Refused, why);
+            refuse(&format!("exec denied: {why}\n{told}"))
+        };
+        let question = judgment.question().map_err(|_| denied("the rules do not allow it"))?;
+        let answer = self.approver.ask(&question).await;
+        let answered = match answer {
+            Some(answer) => question.answer(answer),
+            None => question.unanswered().map(|permit| (permit, Vec::new())),
+        };
+        let (permit, grants) = answered.map_err(|why: Denied| denied(&why.to_string()))?;
+        if answer == Some(Answer::Always) {
+            self.store(&grants, setting)
+                .map_err(|why| denied(&format!("what you allowed could not be stored: {why}")))?;
+        }
+        Ok(permit)
+    }
+
+    fn store(&self, grants: &[Grant], setting: &Setting) -> Result<(), String> {
+        let entries: Vec<Entry> = grants.iter().map(|grant| Entry::granted(new_id(), grant, now())).collect();
+        let update = |approvals: &mut Approvals| {
+            for entry in &entries {
+                approvals.grant(Some(&setting.agent), entry);
+            }
+        };
+        self.approvals.update(update).map_err(|error| error.to_string())
+    }
+
+    /// The sandbox that the operator chose, if it is to be had.
+    fn kind(&self, setting: &Setting) -> Result<Kind, String> {
+        Sandbox::choose(&choice(&setting.settings.sandbox)?, &self.survey).map_err(|why| why.to_string())
+    }
+
+    /// What to start, and the folder for temporary files it gets.
+    fn launch(&self, permit: &Permit, run: &Run<'_>) -> Result<(Launch, Option<PathBuf>), String> {
+        let kind = run.kind.clone();
+        let (sealed, folder) = seal_pins(permit)?;
+        let place = |pin: &prowess_policy::Pin| {
+            sealed.iter().find(|(one, _)| one == pin).map_or_else(|| pin.path.clone(), |(_, copy)| copy.clone())
+        };
+        let is_container = matches!(kind, Kind::Container { .. });
+        // In a container the paths of this machine mean nothing.
+        let text = if is_container { permit.binding().command.clone() } else { permit.text_with(&place) };
+        let shell = permit.shell();
+        let temp = (!is_container && kind != Kind::None).then(temp_name);
+        let order = Order {
+            program: shell.path.clone(),
+            argv: shell.argv(&text).into_iter().map(OsString::from).collect(),
+            cwd: cwd(&permit.binding().cwd),
+            pins: permit
+                .pins()
+                .iter()
+                .filter(|pin| !permit.seals(pin))
+                .map(|pin| Pin { path: pin.path.clone(), identity: pin.identity.clone() })
+                .collect(),
+            terminal: run.input() == Input::Terminal,
+            confinement: Some(self.confinement(run, temp.clone(), folder.as_ref().map(tempfile::TempDir::path))),
+            limits: Limits::default(),
+            cgroup: None,
+            env_names: run.env.iter().map(|(name, _)| name.to_owned()).collect(),
+        };
+        let mut launch = Sandbox::new(kind, self.helper.clone()).prepare(order).map_err(|why| why.to_string())?;
+        if let Some(folder) = folder {
+            launch.cleanup.keep(folder);
+        }
+        Ok((launch, temp))
+    }
+
+    /// What a run may touch. What decides about runs is out of its reach, and so is what the operator hides.
+    fn confinement(&self, run: &Run<'_>, temp: Option<PathBuf>, sealed: Option<&Path>) -> Confinement {
+        let setting = run.setting;
+        let path: Vec<PathBuf> = run.env.path().map(Path::to_owned).collect();
+        let own = setting.settings.grants.clone();
+        let grants = setting.skills.iter().map(|skill| skill.grants.clone()).fold(own, Grants::and);
+        let expanded = |paths: &[PathBuf]| paths.iter().map(|path| expand(path, &setting.home)).collect::<Vec<_>>();
+        let besides = setting.readable.iter().cloned().chain(sealed.map(Path::to_owned));
+        // Whatever may run can be read, wherever a link on PATH leads.
+        let besides = besides.chain(run.programs.iter().cloned());
+        let grants = Grants {
+            read: expanded(&grants.read).into_iter().chain(besides).collect(),
+            write: expanded(&grants.write),
+            ..grants
+        };
+        let mut confinement = Confinement::baseline(&setting.workspace, &path, Some(&setting.home)).merge(&grants);
+        let audit = self.audit.path().parent().unwrap_or(self.audit.path()).to_owned();
+        let own = [self.approvals.path().to_owned(), self.approvals.lock_path(), audit];
+        confinement.hidden.extend(own.into_iter().chain(setting.hidden.iter().cloned()));
+        confinement.temp = temp;
+        confinement
+    }
+
+    fn note(&self, note: &Note, ending: Ending, detail: &str) {
+        // The trail is for people who look back; a full disk must not decide what runs.
+        let _ = self.audit.record(note, ending, detail);
+    }
+
+    fn note_unjudged(&self, call: &ExecCall, setting: &Setting, detail: &str) {
+        let _ = self.audit.record_unjudged(&setting.agent, &setting.session, &call.command, detail);
+    }
+
+    /// Writes down which entries were used, not more than once a minute each.
+    fn note_use(&self, used: &[(String, String)], call: &ExecCall, setting: &Setting) {
+        let now = now();
+        if used.is_empty() {
+            return;
+        }
+        let is_stale = |entry: &Entry| entry.last_used_at.is_none_or(|at| at.saturating_add(USE_EVERY) < now);
+        let Ok(approvals) = self.approvals.load() else { return };
+        let stale: Vec<Entry> = approvals
+            .resolve(Some(&setting.agent), Overrides::default())
+            .allowlist
+            .into_iter()
+            .filter(is_stale)
+            .collect();
+        let due: Vec<_> = used.iter().filter(|(id, _)| stale.iter().any(|entry| entry.id == *id)).collect();
+        if due.is_empty() {
+            return;
+        }
+        let command = &call.command;
+        // A use that is not written down costs a date in a list.
+        let _ = self.approvals.update(|approvals| {
+            for (id, resolved) in due {
+                approvals.record_use(Some(&setting.agent), id, Use { at: now, command, resolved });
+            }
+        });
+    }
+}
+
+/// The shell that runs texts: bash, whose grammar they were read with, or else the system's own.
+#[must_use]
+pub fn find_shell() -> Shell {
+    let bash = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/run/current-system/sw/bin/bash"];
+    let found = bash.iter().map(PathBuf::from).find(|path| path.is_file());
+    found.map_or_else(
+        || Shell { path: "/bin/sh".into(), dialect: Dialect::Posix },
+        |path| Shell { path, dialect: Dialect::Bash },
+    )
+}
+
+/// What every container has.
+fn container_shell() -> Shell {
+    Shell { path: "/bin/sh".into(), dialect: Dialect::Posix }
+}
+
+/// The rules for one call: what the file says, what the configuration says, and what the call adds to that.
+#[must_use]
+pub fn rules(call: &ExecCall, setting: &Setting, approvals: &Approvals) -> Rules {
+    let settings = &setting.settings;
+    let security = settings.security.unwrap_or(Security::Allowlist);
+    let ask = settings.ask.unwrap_or(Ask::OnMiss);
+    let overrides = Overrides { security: Some(security), ask: Some(ask), ..Overrides::default() };
+    let resolved = approvals.resolve(Some(&setting.agent), overrides);
+    let posture = resolved.posture.tighten(Some(security), Some(ask)).tighten(call.security, call.ask);
+    let trusted = settings.safe_bin_trusted_dirs.clone();
+    let (safe_bins, _) = SafeBins::new(settings.safe_bins.as_deref(), &settings.safe_bin_profiles, &trusted);
+    Rules {
+        posture,
+        allowlist: resolved.allowlist,
+        safe_bins,
+        skill_bins: setting.skill_bins.clone(),
+        home: setting.home.clone(),
+    }
+}
+
+/// Where commands can change files, and where skills bring theirs.
+fn changeable(setting: &Setting) -> Vec<PathBuf> {
+    let granted = setting.skills.iter().map(|skill| &skill.grants).chain([&setting.settings.grants]);
+    let written = granted.flat_map(|grants| &grants.write).map(|path| expand(path, &setting.home));
+    let bins = setting.skills.iter().filter_map(|skill| skill.bins.clone());
+    let own = [setting.workspace.clone()].into_iter().chain(setting.readable.iter().cloned());
+    own.chain(written).chain(bins).collect()
+}
+
+/// `path` with a leading `~` as the home it stands for.
+fn expand(path: &Path, home: &Path) -> PathBuf {
+    path.strip_prefix("~").map_or_else(|_| path.to_owned(), |rest| home.join(rest))
+}
+
+fn check_host(call: &ExecCall, setting: &Setting) -> Result<(), ToolResult> {
+    if call.elevated {
+        return Err(refuse(
+            "elevated is not available right now (runtime=sandboxed).\nCommands are approved one by one instead; \
+             run it without elevated, and a person is asked where the rules do not cover it.",
+        ));
+    }
+    let asked = call.host.or(setting.settings.host);
+    match (asked, setting.settings.host) {
+        (Some(asked), Some(set)) if asked != set => Err(refuse(&format!(
+            "exec host not allowed (requested {0}; configure tools.exec.host={0} to allow).",
+            asked.word()
+        ))),
+        (Some(Host::Unknown), _) => {
+            Err(refuse("tools.exec.host is not a host; use sandbox, gateway or node, or leave it out."))
+        }
+        (Some(Host::Node), _) => Err(refuse(
+            "exec host=node requires a paired node (none available). Use host=gateway, or connect a node first.",
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn environment(call: &ExecCall, setting: &Setting) -> Result<RunEnv, String> {
+    let bins = setting.skills.iter().filter_map(|skill| skill.bins.clone()).filter(|dir| dir.is_dir());
+    let prepend: Vec<PathBuf> = bins.chain(setting.settings.path_prepend.iter().map(PathBuf::from)).collect();
+    let skill: Vec<(String, String)> = setting.skills.iter().flat_map(|skill| skill.vars.clone()).collect();
+    let inputs = EnvInputs {
+        host: &setting.host_env,
+        skill: &skill,
+        caller: &call.env,
+        // A pager must not become a way to start programs.
+        fixed: &[("OPENCLAW_SHELL", "exec"), ("LESSSECURE", "1")],
+        path_prepend: &prepend,
+    };
+    compose(inputs).map_err(|refusal| refusal.to_string())
+}
+
+/// Copies of the files that must run as approved, and the folder they are in.
+type Sealed = (Vec<(prowess_policy::Pin, PathBuf)>, Option<tempfile::TempDir>);
+
+fn seal_pins(permit: &Permit) -> Result<Sealed, String> {
+    let to_seal: Vec<_> = permit.pins().iter().filter(|pin| permit.seals(pin)).collect();
+    if to_seal.is_empty() {
+        return Ok((Vec::new(), None));
+    }
+    let folder = tempfile::Builder::new().prefix("prowess-sealed-").tempdir().map_err(|error| error.to_string())?;
+    let mut sealed = Vec::new();
+    for (index, pin) in to_seal.into_iter().enumerate() {
+        let into = folder.path().join(index.to_string());
+        std::fs::create_dir(&into).map_err(|error| error.to_string())?;
+        sealed.push((pin.clone(), seal(pin, &into).map_err(|error| error.to_string())?));
+    }
+    Ok((sealed, Some(folder)))
+}
+
+/// The kind of sandbox that the operator's word stands for.
+pub fn choice(choice: &SandboxChoice) -> Result<Choice, String> {
+    let container = |engine, name: &String| Choice::Kind(Kind::Container { engine, name: name.clone() });
+    Ok(match choice {
+        SandboxChoice::Auto => Choice::Auto,
+        SandboxChoice::Landlock => Choice::Kind(Kind::Landlock),
+        SandboxChoice::Bubblewrap => Choice::Kind(Kind::Bubblewrap),
+        SandboxChoice::Docker(name) => container(Engine::Docker, name),
+        SandboxChoice::Podman(name) => container(Engine::Podman, name),
+        SandboxChoice::Off => Choice::Kind(Kind::None),
+        SandboxChoice::Unknown(word) => {
+            return Err(format!(
+                "`{word}` is no sandbox that can be used; use auto, landlock, bubblewrap or off, or docker or podman with a container"
+            ));
+        }
+    })
+}
+
+fn defaults(settings: &ExecSettings) -> Defaults {
+    Defaults {
+        yield_ms: settings.background.map(|wait| wait.as_secs_f64() * 1_000.0),
+        timeout_seconds: settings.timeout.map(|timeout| timeout.as_secs_f64()),
+        ..Defaults::default()
+    }
+}
+
+/// The text of a script that the preflight may look at: a plain file, and no more of it than it looks at.
+fn script_text(path: &Path) -> Option<String> {
+    use std::io::Read;
+    let largest = u64::try_from(exec_tool::MAX_PREFLIGHT_BYTES).ok()?;
+    // Asked before it is opened: opening a pipe would wait for somebody to write to it.
+    std::fs::metadata(path).ok().filter(|it| it.is_file() && it.len() <= largest)?;
+    let mut text = String::new();
+    std::fs::File::open(path).ok()?.take(largest + 1).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+fn place(path: &Path) -> std::io::Result<Place> {
+    let path = path.canonicalize()?;
+    let metadata = std::fs::metadata(&path)?;
+    Ok(Place { path, device: metadata.dev(), inode: metadata.ino() })
+}
+
+fn cwd(place: &Place) -> Cwd {
+    Cwd { path: place.path.clone(), device: place.device, inode: place.inode }
+}
+
+/// What a model, and the person behind it, is told about a command that did not run.
+fn told(judgment: &Judgment) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for objection in judgment.all_objections().map(|objection| format!("- {objection}")) {
+        if !lines.contains(&objection) {
+            lines.push(objection);
+        }
+    }
+    let remedies = judgment.remedies();
+    if !remedies.is_empty() {
+        lines.push("To change that:".to_owned());
+        lines.extend(remedies.into_iter().map(|remedy| format!("- {remedy}")));
+    }
+    lines.join("\n")
+}
+
+fn not_run(why: &dyn std::fmt::Display) -> ToolResult {
+    refuse(&format!("The command was not run: {why}."))
+}
+
+fn refuse(why: &str) -> ToolResult {
+    ToolResult::error(NAME, why)
+}
+
+fn new_id() -> String {
+    uuid::Uuid::new_v4().to_string()
+}
+
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

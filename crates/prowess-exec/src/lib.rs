@@ -1,0 +1,24 @@
+//! Run what may run, exactly as it was judged, and kept in its place.
+//!
+//! [`Exec`] takes a tool call through the judge of `prowess-policy`, asks an [`Approver`](approver::Approver) where a
+//! person has to decide, and starts it in a [`sandbox`] with an environment of its own. What runs is a [`job`]; what it
+//! says is cleaned and kept within bounds ([`output`]); what a model gets back is a [`ToolResult`].
+
+pub mod approver;
+pub mod audit;
+pub mod confine;
+pub mod exec;
+pub mod exec_tool;
+pub mod job;
+pub mod keys;
+pub mod lookup;
+pub mod output;
+pub mod process_tool;
+pub mod sandbox;
+mod seal;
+pub mod store;
+pub mod terminal;
+pub mod tool;
+
+pub use exec::{Case, Exec, Setting, SkillShare};
+pub use tool::ToolResult;

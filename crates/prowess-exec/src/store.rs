@@ -1,0 +1,149 @@
+//! The approvals file: what has the operator allowed for good?
+//!
+//! `exec-approvals.json` in the state directory. Writers take a lock beside it, read it again, and put a new file in
+//! its place, readable by its owner only. A file that cannot be read whole is an error, and stays as it is: taking it
+//! for empty would loosen or lose what the operator wrote.
+
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use prowess_policy::approvals::{Approvals, BrokenApprovals};
+use rustix::fs::{FlockOperation, flock};
+
+/// The largest file that is read.
+const MAX_BYTES: u64 = 4 * 1024 * 1024;
+
+/// How long another writer is waited for, and how often one looks.
+const LOCK_PATIENCE: Duration = Duration::from_secs(10);
+const LOCK_PAUSE: Duration = Duration::from_millis(5);
+
+/// Where approvals are kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApprovalsFile {
+    path: PathBuf,
+}
+
+/// The approvals cannot be used, so nothing may run on their strength.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// It is not what it should be.
+    #[error("{}: {source}", path.display())]
+    Broken {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: BrokenApprovals,
+    },
+    /// Others could have written it.
+    #[error("{} can be changed by others than its owner", .0.display())]
+    Unsafe(PathBuf),
+    /// It is too large to be ours.
+    #[error("{} is larger than {MAX_BYTES} bytes", .0.display())]
+    TooLarge(PathBuf),
+    /// The system refused.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// Which file.
+        path: PathBuf,
+        /// What it said.
+        source: std::io::Error,
+    },
+}
+
+impl ApprovalsFile {
+    /// The file in `state_dir`.
+    #[must_use]
+    pub fn in_state_dir(state_dir: &Path) -> Self {
+        Self { path: state_dir.join("exec-approvals.json") }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file that writers lock.
+    pub(crate) fn lock_path(&self) -> PathBuf {
+        self.path.with_extension("json.lock")
+    }
+
+    /// What is in it; nothing when there is no file.
+    pub fn load(&self) -> Result<Approvals, StoreError> {
+        let mut file = match File::open(&self.path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Approvals::default()),
+            Err(error) => return Err(self.io(error)),
+        };
+        let metadata = file.metadata().map_err(|error| self.io(error))?;
+        let is_ours = [0, rustix::process::geteuid().as_raw()].contains(&metadata.uid());
+        if !is_ours || metadata.mode() & 0o022 != 0 {
+            return Err(StoreError::Unsafe(self.path.clone()));
+        }
+        // Where everybody may rename files, this one may be anybody's.
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        if std::fs::metadata(folder).is_ok_and(|folder| folder.mode() & 0o1002 == 0o0002) {
+            return Err(StoreError::Unsafe(folder.to_owned()));
+        }
+        if metadata.len() > MAX_BYTES {
+            return Err(StoreError::TooLarge(self.path.clone()));
+        }
+        let mut text = String::new();
+        file.read_to_string(&mut text).map_err(|error| self.io(error))?;
+        Approvals::parse(&text, || uuid::Uuid::new_v4().to_string())
+            .map_err(|source| StoreError::Broken { path: self.path.clone(), source })
+    }
+
+    /// Changes what is in it. Nobody else writes between the reading and the writing, and nothing is written when
+    /// nothing changes.
+    pub fn update<T>(&self, change: impl FnOnce(&mut Approvals) -> T) -> Result<T, StoreError> {
+        let _lock = self.lock()?;
+        let before = self.load()?;
+        let mut after = before.clone();
+        let done = change(&mut after);
+        if after != before || !self.path.exists() {
+            self.write(&after.render())?;
+        }
+        Ok(done)
+    }
+
+    fn lock(&self) -> Result<File, StoreError> {
+        let path = self.lock_path();
+        let failed = |source| StoreError::Io { path: path.clone(), source };
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent).map_err(failed)?;
+        }
+        let file =
+            OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path).map_err(failed)?;
+        let deadline = Instant::now() + LOCK_PATIENCE;
+        loop {
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(file),
+                Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < deadline => std::thread::sleep(LOCK_PAUSE),
+                Err(error) => return Err(failed(error.into())),
+            }
+        }
+    }
+
+    fn write(&self, text: &str) -> Result<(), StoreError> {
+        // A link keeps pointing where the operator pointed it.
+        let target = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
+        let folder = target.parent().unwrap_or(Path::new("."));
+        let write = || -> std::io::Result<()> {
+            let mut file = tempfile::NamedTempFile::new_in(folder)?;
+            file.as_file().set_permissions(Permissions::from_mode(0o600))?;
+            file.write_all(text.as_bytes())?;
+            file.as_file().sync_all()?;
+            file.persist(&target).map_err(|error| error.error)?;
+            File::open(folder)?.sync_all()
+        };
+        write().map_err(|error| self.io(error))
+    }
+
+    fn io(&self, source: std::io::Error) -> StoreError {
+        StoreError::Io { path: self.path.clone(), source }
+    }
+}

@@ -1,0 +1,143 @@
+//! The claims of `docs/conformance.md` about running commands.
+
+#![cfg(target_os = "linux")]
+
+#[path = "support/world.rs"]
+mod world;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use prowess_exec::approver::Nobody;
+use prowess_exec::exec_tool::ExecCall;
+use prowess_exec::sandbox::container::{Engine, Terminal, exec_argv};
+use prowess_exec::{SkillShare, ToolResult, process_tool};
+use prowess_policy::{Answer, ExecSettings, Question, SkillBin};
+use serde_json::{Value, json};
+use world::{Says, World, path_text, write, yes};
+
+/// Nobody to ask, and these patterns in the stored approvals.
+fn listing(patterns: &[&str]) -> World {
+    let world = World::new(Arc::new(Nobody));
+    world.approvals(&json!({"version": 1, "agents": {"main": {"allowlist": patterns}}}));
+    world
+}
+
+/// The same with this `tools.exec`.
+fn configured(mut world: World, section: &Value) -> World {
+    world.setting.settings = ExecSettings::read(section, &Value::Null);
+    world
+}
+
+async fn call(world: &World, args: Value) -> ToolResult {
+    world.call(&ExecCall::parse(&args).expect("a call")).await
+}
+
+#[tokio::test]
+async fn m_exec_01_sandbox_gateway_or_node() {
+    for host in ["sandbox", "gateway"] {
+        let world = configured(listing(&["/usr/bin/echo"]), &json!({ "host": host }));
+        let result = call(&world, json!({"command": "echo here", "host": host})).await;
+        assert_eq!((result.text().as_str(), result.is_error), ("here", false), "{host}");
+    }
+    let world = configured(listing(&["/usr/bin/echo"]), &json!({ "host": "gateway" }));
+    let other = call(&world, json!({"command": "echo here", "host": "sandbox"})).await;
+    assert!(other.is_error && other.text().contains("configure tools.exec.host=sandbox"), "{}", other.text());
+    let node = configured(listing(&["/usr/bin/echo"]), &json!({ "host": "node" })).run("echo here").await;
+    assert!(node.is_error && node.text().contains("requires a paired node"), "{}", node.text());
+}
+
+// M-EXEC-02, M-EXEC-05
+#[tokio::test]
+async fn m_exec_02_05_the_decision_falls_before_anything_runs() {
+    for answer in [Answer::No, Answer::Once] {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&asked);
+        let world = World::new(Arc::new(Says(move |_: &Question| {
+            count.fetch_add(1, Ordering::Relaxed);
+            Some(answer)
+        })));
+        let result = world.run("touch made").await;
+        assert_eq!(asked.load(Ordering::Relaxed), 1);
+        assert_eq!((world.ws("made").exists(), result.is_error), (answer == Answer::Once, answer == Answer::No));
+    }
+    let refused = configured(World::new(yes()), &json!({ "ask": "off" }));
+    let result = refused.run("touch made").await;
+    assert!(result.is_error && !refused.ws("made").exists(), "nobody may be asked: {}", result.text());
+}
+
+// M-EXEC-03, M-EXEC-06, M-EXEC-07
+#[tokio::test]
+async fn m_exec_03_06_07_the_allowlist_and_the_safe_programs_decide_for_each_segment() {
+    let world = listing(&["/usr/bin/echo"]);
+    assert_eq!(world.run("echo one two | wc -w").await.text(), "2");
+    assert!(world.run("echo one | sort").await.is_error, "one segment is not covered");
+    let safe = configured(listing(&["/usr/bin/echo"]), &json!({ "safeBins": ["sort"] }));
+    assert_eq!(safe.run("echo one | sort").await.text(), "one");
+    assert!(safe.run("echo one | wc -w").await.is_error, "the configured list takes the place of the usual one");
+}
+
+#[tokio::test]
+async fn m_exec_04_on_the_gateway_a_skills_program_is_not_allowed_by_being_declared() {
+    let mut world = World::new(Arc::new(Nobody));
+    let path = world.setting.workspace.join("bin/clawhub");
+    write(&path, "#!/bin/sh\necho ran\n", 0o755);
+    world.setting.settings.path_prepend = vec![path_text(path.parent().expect("a folder")).to_owned()];
+    world.approvals(&json!({"version": 1, "defaults": {"autoAllowSkills": true}}));
+    assert!(world.run("clawhub").await.is_error);
+    // A node, which is told about the programs of skills, does allow it.
+    world.setting.skill_bins = vec![SkillBin { name: "clawhub".to_owned(), real: path }];
+    assert_eq!(world.run("clawhub").await.text(), "ran");
+}
+
+#[tokio::test]
+async fn m_exec_08_a_command_is_a_child_of_ours_or_runs_in_a_container() {
+    let world = listing(&["/usr/bin/cut"]);
+    let stat = world.run("cut -d' ' -f4 /proc/self/stat").await.text();
+    assert!(stat.parse::<u32>().is_ok(), "{stat}");
+    let argv = exec_argv(Engine::Docker, "box", Path::new("/w"), ["KEY"].into_iter(), Terminal::No, "echo x");
+    assert_eq!(argv.expect("a command"), ["exec", "-i", "-w", "/w", "-e", "KEY", "box", "/bin/sh", "-c", "echo x"]);
+}
+
+// M-EXEC-09, M-EXEC-10
+#[tokio::test]
+async fn m_exec_09_10_the_result_is_one_text_with_details() {
+    let world = World::new(yes());
+    let result = world.run("echo out; echo err >&2; exit 3").await;
+    assert_eq!(result.text(), "out\nerr\n\n(Command exited with code 3)");
+    let details = &result.details;
+    assert_eq!((&details["status"], &details["exitCode"]), (&json!("completed"), &json!(3)));
+    assert_eq!(details["aggregated"], result.text());
+    assert_eq!(details["cwd"], world.setting.workspace.display().to_string());
+    assert!(details["durationMs"].is_u64());
+    assert_eq!(world.run("true").await.text(), "(no output)");
+}
+
+#[tokio::test]
+async fn m_exec_11_a_terminal_the_background_and_a_working_directory() {
+    let world = World::new(yes());
+    assert_eq!(call(&world, json!({"command": "test -t 0 && echo terminal", "pty": true})).await.text(), "terminal");
+    std::fs::create_dir(world.setting.workspace.join("sub")).expect("a folder");
+    assert!(call(&world, json!({"command": "pwd", "workdir": "sub"})).await.text().ends_with("/ws/sub"));
+    let started = call(&world, json!({"command": "cat", "pty": true, "background": true})).await;
+    assert_eq!(started.details["status"], "running");
+    let id = started.details["sessionId"].as_str().expect("a name");
+    let ended = process_tool::run(&world.exec.runner, "test", &json!({"action": "kill", "sessionId": id})).await;
+    assert!(!ended.is_error, "{}", ended.text());
+}
+
+// M-EXEC-12, M-ENV-11
+#[tokio::test]
+async fn m_exec_12_m_env_11_a_skills_run_has_its_variables_and_its_programs() {
+    let mut world = World::new(yes());
+    let bins = world.root().join("skill/bins");
+    write(&bins.join("greet"), "#!/bin/sh\necho \"hello $GREET_KEY\"\n", 0o755);
+    assert!(world.run("greet").await.is_error, "without the skill there is no such program");
+    world.setting.readable = vec![world.root().join("skill")];
+    let vars = vec![("GREET_KEY".to_owned(), "k-1".to_owned())];
+    world.setting.skills = vec![SkillShare { vars, bins: Some(bins), ..SkillShare::default() }];
+    assert_eq!(world.run("greet").await.text(), "hello k-1");
+    world.setting.skills.clear();
+    assert_eq!(world.run("echo \"[$GREET_KEY]\"").await.text(), "[]", "the next run has none of it");
+}
