@@ -40,6 +40,9 @@ pub(crate) fn run(scope: Scope) -> Result<(), Failure> {
     }
     perform(doctests(), &mut ran)?;
     tool::NEXTEST.ensure()?;
+    if let Err(why) = tool::ensure_bubblewrap() {
+        skipped.push(why);
+    }
     perform(tests(), &mut ran)?;
 
     eprintln!("\n{}", closing(&ran, &skipped, &seconds(start.elapsed())));

@@ -27,6 +27,24 @@ pub(crate) const DENY: Tool = Tool { subcommand: "deny", package: "cargo-deny@0.
 /// The driver of the fuzz targets.
 pub(crate) const FUZZ: Tool = Tool { subcommand: "fuzz", package: "cargo-fuzz@0.13.2", features: &[] };
 
+/// Bubblewrap, which the tests of that sandbox need. Installed where that is simply done: by root, on a system with apt.
+pub(crate) fn ensure_bubblewrap() -> Result<(), &'static str> {
+    let runs = |command: &mut Command| {
+        command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+    };
+    let is_here = || runs(Command::new("bwrap").arg("--version"));
+    if is_here() {
+        return Ok(());
+    }
+    let apt = |words: &[&str]| runs(Command::new("apt-get").args(words).env("DEBIAN_FRONTEND", "noninteractive"));
+    // A stale list of packages may still know it; a fresh one takes longer.
+    if !apt(&["install", "-y", "bubblewrap"]) {
+        apt(&["update"]);
+        apt(&["install", "-y", "bubblewrap"]);
+    }
+    if is_here() { Ok(()) } else { Err("the sandbox tests under bubblewrap (bwrap is not installed)") }
+}
+
 impl Tool {
     /// Installs the tool unless it is there.
     pub(crate) fn ensure(&self) -> Result<(), Failure> {

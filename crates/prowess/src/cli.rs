@@ -52,6 +52,18 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: Config,
     },
+    /// Judge a command, or judge it and run it
+    Exec {
+        #[command(subcommand)]
+        command: Exec,
+    },
+    /// See and change what may run without asking
+    Approvals {
+        #[command(subcommand)]
+        command: Approvals,
+    },
+    /// Say what works on this machine, what does not, and why; exits with 1 when commands could not run
+    Doctor,
     /// Prepare a workspace: the folder and its starting files
     Setup,
     /// Print a completion script for a shell
@@ -161,5 +173,96 @@ pub(crate) enum Config {
     /// List every key there is, with its type, default and meaning
     Keys,
     /// Print the path of the configuration file
+    Path,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Exec {
+    /// Say whether a command may run, and why; nothing is started
+    Check {
+        #[command(flatten)]
+        command: CommandArgs,
+        /// Exit with 1 when a person would be asked, and with 2 when it may not run
+        #[arg(long)]
+        exit_code: bool,
+    },
+    /// Judge a command, ask if need be, and run it in a sandbox, without input; all it says comes out on stdout
+    Run {
+        #[command(flatten)]
+        command: CommandArgs,
+        #[command(flatten)]
+        options: RunArgs,
+    },
+}
+
+/// A command, and what it is given.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct CommandArgs {
+    /// Run it here instead of in the current directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) workdir: Option<PathBuf>,
+    /// Give it the variables and programs of this skill
+    #[arg(long, value_name = "NAME")]
+    pub(crate) skill: Vec<String>,
+    /// Give it this variable
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_variable)]
+    pub(crate) env: Vec<(String, String)>,
+    /// The conversation it belongs to
+    #[arg(long, value_name = "KEY", default_value = "cli")]
+    pub(crate) session: String,
+    /// One text for the shell, or a program and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    pub(crate) words: Vec<String>,
+}
+
+/// How a command is run.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RunArgs {
+    /// Stop it after this many seconds; 0 never
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) timeout: Option<u64>,
+    /// Give it a terminal
+    #[arg(long)]
+    pub(crate) pty: bool,
+    /// The sandbox: auto, landlock, bubblewrap or off
+    #[arg(long, value_name = "KIND")]
+    pub(crate) sandbox: Option<String>,
+    /// Let it use the network
+    #[arg(long)]
+    pub(crate) network: bool,
+    /// Let it read this
+    #[arg(long, value_name = "PATH")]
+    pub(crate) read: Vec<PathBuf>,
+    /// Let it change this
+    #[arg(long, value_name = "PATH")]
+    pub(crate) write: Vec<PathBuf>,
+}
+
+fn parse_variable(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("write it as NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Approvals {
+    /// List what may run without asking
+    List,
+    /// Let a program run without asking; what its arguments start or delete is asked about all the same
+    Allow {
+        /// A program's name or path, or a pattern such as ~/bin/*
+        pattern: String,
+        /// For every agent
+        #[arg(long)]
+        all_agents: bool,
+    },
+    /// Take an entry back
+    Revoke {
+        /// Its id, the beginning of its id, or its pattern
+        entry: String,
+        /// From the entries for every agent
+        #[arg(long)]
+        all_agents: bool,
+    },
+    /// Print the path of the approvals file
     Path,
 }

@@ -1,9 +1,12 @@
 //! The prowess command.
 
+mod approvals;
 mod bundled;
 mod cli;
 mod config;
 mod context;
+mod doctor;
+mod exec;
 mod failure;
 mod output;
 mod setup;
@@ -20,6 +23,8 @@ use failure::Failure;
 use output::Report;
 
 fn main() -> ExitCode {
+    // A sandbox is set up by this very program, started again; then it becomes the command and never comes back.
+    prowess_exec::confine::run_if_asked();
     let cli = Cli::parse();
     let done = run(&cli).and_then(|report| {
         let code = report.code;
@@ -43,6 +48,9 @@ fn run(cli: &Cli) -> Result<Report, Failure> {
             skills::run(command.as_ref(), options, Context::load(&cli.globals)?, cli.globals.json)
         }
         Command::Config { command } => config::run(command, &cli.globals),
+        Command::Exec { command } => exec::run(command, &cli.globals),
+        Command::Approvals { command } => approvals::run(command, &cli.globals),
+        Command::Doctor => doctor::run(&cli.globals),
         Command::Setup => setup::run(&cli.globals),
         Command::Completions { shell } => {
             let mut script = Vec::new();

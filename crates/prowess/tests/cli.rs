@@ -364,6 +364,8 @@ fn the_readme_shows_what_really_happens() {
         text.split_inclusive('\n').rev().take(6).collect::<Vec<_>>().into_iter().rev().collect()
     });
     shows(&home, "skills commands --resolve '/greet in French'", str::to_owned);
+    let home = home.program("bin/figlet", "#!/bin/sh\n").env("PATH", "/usr/bin:$HOME/bin");
+    shows(&home, "exec check -- 'head -n 3 | figlet'", str::to_owned);
 }
 
 #[test]

@@ -1,0 +1,68 @@
+//! `prowess exec`: may this command run, and if so, run it.
+
+mod check;
+mod run;
+mod setting;
+
+use std::sync::Arc;
+
+use prowess_exec::approver::{Approver, Nobody, Terminal};
+use prowess_exec::exec_tool::ExecCall;
+use prowess_exec::job::{Limits, Runner};
+use prowess_exec::{Exec, ToolResult, confine};
+use prowess_policy::{Verdict, quote, shown};
+
+use crate::cli::{self, CommandArgs, Globals};
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output::Report;
+
+pub(crate) use setting::{Scope, setting};
+
+pub(crate) fn run(command: &cli::Exec, globals: &Globals) -> Result<Report, Failure> {
+    match command {
+        cli::Exec::Check { command, exit_code } => {
+            let context = Context::load(globals)?;
+            let exec = exec(&context, Arc::new(Nobody))?;
+            let setting = setting(context, &Scope::of(command, globals))?;
+            let case = exec.judge(&call(command), &setting).map_err(|result| refused(&result))?;
+            let code = match case.judgment.verdict() {
+                Verdict::Ask if *exit_code => 1,
+                Verdict::Deny if *exit_code => 2,
+                Verdict::Allow | Verdict::Ask | Verdict::Deny => 0,
+            };
+            Ok(check::report(&case.judgment, globals.json)?.code(code))
+        }
+        cli::Exec::Run { command, options } => run::run(command, options, globals),
+    }
+}
+
+/// The means to run commands, with what is in the state directory.
+fn exec(context: &Context, approver: Arc<dyn Approver>) -> Result<Exec, Failure> {
+    let helper =
+        confine::helper().map_err(|error| Failure::ours(format!("cannot find this program itself: {error}")))?;
+    Ok(Exec::new(&context.locations.state_dir, approver, Runner::new(Limits::default()), helper))
+}
+
+/// The person at the terminal, or nobody.
+fn person() -> Arc<dyn Approver> {
+    match Terminal::open() {
+        Ok(terminal) => Arc::new(terminal),
+        Err(_) => Arc::new(Nobody),
+    }
+}
+
+/// Why a command did not run. It may repeat words of the command, so nothing in it may reach the terminal as it is.
+fn refused(result: &ToolResult) -> Failure {
+    let text = result.text();
+    Failure::input(text.lines().map(|line| shown(line).to_string()).collect::<Vec<_>>().join("\n"))
+}
+
+/// One word is a text for the shell; several are a program and its arguments, each taken as it is.
+fn call(command: &CommandArgs) -> ExecCall {
+    let text = match command.words.as_slice() {
+        [text] => text.clone(),
+        words => words.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" "),
+    };
+    ExecCall { command: text, env: command.env.clone(), ..ExecCall::default() }
+}

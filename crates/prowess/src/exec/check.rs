@@ -1,0 +1,99 @@
+//! `prowess exec check`: may this command run, and why?
+
+use std::fmt::Write as _;
+
+use prowess_policy::{Cover, Judged, Judgment, Objection, Verdict, shown};
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+use crate::output::{BAD, BOLD, DIM, GOOD, Report, WARN, paint};
+
+pub(crate) fn report(judgment: &Judgment, json: bool) -> Result<Report, Failure> {
+    if json { Report::json(&shape(judgment)) } else { Ok(Report::text(text(judgment))) }
+}
+
+/// The judgment for machines.
+pub(crate) fn shape(judgment: &Judgment) -> Value {
+    let grants = judgment.grants();
+    json!({
+        "verdict": judgment.verdict(),
+        "command": judgment.request().binding.command,
+        "cwd": judgment.request().binding.cwd.path,
+        "agent": judgment.request().binding.agent,
+        "segments": judgment.segments().iter().map(segment).collect::<Vec<_>>(),
+        "objections": judgment.objections().iter().map(objection).collect::<Vec<_>>(),
+        "remedies": judgment.remedies(),
+        "always": match &grants {
+            Ok(grants) => json!({ "available": judgment.verdict() == Verdict::Ask, "stores": grants }),
+            Err(why) => json!({ "available": false, "reason": why.to_string() }),
+        },
+    })
+}
+
+fn segment(judged: &Judged) -> Value {
+    json!({
+        "text": judged.text,
+        "span": judged.span,
+        "joint": judged.joint,
+        "wrappers": judged.wrappers,
+        "argv": judged.argv,
+        "path": judged.program.as_ref().map(|program| &program.path),
+        "realPath": judged.program.as_ref().map(|program| &program.real),
+        "starts": judged.starts.iter().map(|program| &program.path).collect::<Vec<_>>(),
+        "verdict": if judged.standing.is_ok() { "allow" } else { "ask" },
+        "cover": judged.standing.as_ref().ok(),
+        "objections": judged.standing.as_ref().err().into_iter().flatten().map(objection).collect::<Vec<_>>(),
+    })
+}
+
+fn objection(objection: &Objection) -> Value {
+    json!({ "code": objection.code(), "message": objection.to_string(), "span": objection.span() })
+}
+
+fn text(judgment: &Judgment) -> String {
+    let (style, word, meaning) = match judgment.verdict() {
+        Verdict::Allow => (GOOD, "allow", "it would run without a question"),
+        Verdict::Ask => (WARN, "ask", "a person would be asked first"),
+        Verdict::Deny => (BAD, "deny", "it would not run"),
+    };
+    let mut text = format!("{}  {}\n", paint(style, word), paint(DIM, meaning));
+    for objection in judgment.objections() {
+        let _ = writeln!(text, "  {} {}", paint(WARN, "!"), shown(&objection.to_string()));
+    }
+    if judgment.verdict() == Verdict::Allow && judgment.segments().iter().any(|segment| segment.standing.is_err()) {
+        let _ = writeln!(text, "  {} every command may run here: security is full", paint(WARN, "!"));
+    }
+    for segment in judgment.segments() {
+        let _ = writeln!(text, "\n  {}", paint(BOLD, &shown(&segment.text).to_string()));
+        for program in &segment.starts {
+            let _ = writeln!(text, "    starts   {}", shown(&program.path.to_string_lossy()));
+        }
+        match &segment.standing {
+            Ok(cover) => {
+                let _ = writeln!(text, "    {}  {}", paint(GOOD, "allowed"), covered(cover));
+            }
+            Err(objections) => {
+                for objection in objections {
+                    let _ = writeln!(text, "    {}  {}", paint(WARN, "because"), shown(&objection.to_string()));
+                }
+            }
+        }
+    }
+    let remedies = judgment.remedies();
+    if !remedies.is_empty() {
+        text.push_str("\nTo change that:\n");
+    }
+    for remedy in remedies {
+        let _ = writeln!(text, "  {}", shown(&remedy));
+    }
+    text
+}
+
+fn covered(cover: &Cover) -> String {
+    match cover {
+        Cover::Allowlist { pattern, .. } => format!("by the entry {}", shown(pattern)),
+        Cover::SafeBin => "as a safe program that only filters its input".to_owned(),
+        Cover::SkillBin => "as a program of a skill".to_owned(),
+        Cover::Builtin => "as a harmless command of the shell itself".to_owned(),
+    }
+}
