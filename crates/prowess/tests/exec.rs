@@ -114,10 +114,17 @@ fn without_a_terminal_nobody_is_asked_and_nothing_runs() {
 }
 
 #[test]
+fn a_signal_is_told_and_becomes_a_code() {
+    let home = prowess().program("work/die.sh", "#!/bin/sh\nkill -SEGV $$\n");
+    home.go("approvals allow ./die.sh").ok();
+    home.go("exec run -- ./die.sh").code(139).err_has("SIGSEGV");
+}
+
+#[test]
 fn a_timeout_ends_the_command() {
     let home = prowess();
     home.go("approvals allow sleep").ok();
-    home.go("exec run --timeout 1 -- sleep 100").code(1).err_has("took too long");
+    home.go("exec run --timeout 1 -- sleep 100").code(124).err_has("took too long");
 }
 
 /// M-ENV-11, M-EXEC-12: a skill's variables and programs are there in its runs, and only there.

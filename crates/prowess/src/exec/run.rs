@@ -6,6 +6,7 @@ use prowess_exec::exec_tool::{ExecCall, Plan, finished};
 use prowess_exec::job::{Exit, Handle, Outcome};
 use prowess_policy::{ExecSettings, Grants, SandboxChoice};
 use serde_json::json;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{Scope, call, exec, person, refused, setting};
 use crate::cli::{CommandArgs, Globals, RunArgs};
@@ -30,7 +31,8 @@ pub(crate) fn run(command: &CommandArgs, options: &RunArgs, globals: &Globals) -
             Err(result) if globals.json => return Ok(Report::json(&result)?.code(1)),
             Err(result) => return Err(refused(&result)),
         };
-        if globals.json { in_one_piece(handle, &plan).await } else { as_it_comes(handle).await }
+        let wish = Wish::listen().map_err(Failure::ours)?;
+        if globals.json { in_one_piece(handle, &plan, wish).await } else { as_it_comes(handle, wish).await }
     })
 }
 
@@ -52,9 +54,9 @@ fn apply(options: &RunArgs, settings: &mut ExecSettings) -> Result<(), Failure> 
         let section = json!({ "sandbox": { "kind": kind } });
         settings.sandbox = ExecSettings::read(&section, &serde_json::Value::Null).sandbox;
         if let SandboxChoice::Unknown(word) = &settings.sandbox {
-            return Err(
-                Failure::usage(format!("there is no sandbox `{word}`")).hint("use auto, landlock, bubblewrap or off")
-            );
+            return Err(Failure::usage(format!("there is no sandbox `{word}` to be had here")).hint(
+                "use auto, landlock, bubblewrap or off; docker and podman need a container, in tools.exec.sandbox",
+            ));
         }
     }
     if settings.sandbox == SandboxChoice::Off {
@@ -64,14 +66,14 @@ fn apply(options: &RunArgs, settings: &mut ExecSettings) -> Result<(), Failure> 
 }
 
 /// Waits for the end, then prints the result as a tool gives it.
-async fn in_one_piece(handle: Handle, plan: &Plan) -> Result<Report, Failure> {
-    let outcome = ended(&handle).await;
+async fn in_one_piece(handle: Handle, plan: &Plan, mut wish: Wish) -> Result<Report, Failure> {
+    let outcome = ended(&handle, &mut wish).await;
     let result = finished(&outcome, plan, &handle.job().cwd);
     Ok(Report::json(&result)?.code(code(&outcome)))
 }
 
 /// Prints output while it comes.
-async fn as_it_comes(handle: Handle) -> Result<Report, Failure> {
+async fn as_it_comes(handle: Handle, mut wish: Wish) -> Result<Report, Failure> {
     let mut changes = handle.job().watch();
     loop {
         let news = handle.job().news().await;
@@ -84,37 +86,50 @@ async fn as_it_comes(handle: Handle) -> Result<Report, Failure> {
         }
         tokio::select! {
             _ = changes.changed() => {}
-            () = asked_to_end() => handle.job().kill(),
+            () = wish.comes() => handle.job().kill(),
         }
     }
-    let outcome = ended(&handle).await;
-    match &outcome.exit {
-        Exit::TimedOut => {
-            Err(Failure::input("the command took too long and was ended").hint("give it more with --timeout"))
-        }
-        _ => Ok(Report::text(String::new()).code(code(&outcome))),
+    let outcome = ended(&handle, &mut wish).await;
+    let told = match (&outcome.exit, &outcome.signal) {
+        (Exit::TimedOut, _) => Some("the command took too long and was ended; --timeout gives it more".to_owned()),
+        (_, Some(signal)) => Some(format!("the command was ended by {signal}")),
+        _ => None,
+    };
+    if let Some(told) = told {
+        // Nothing is left to do when stderr has gone away.
+        let _ = writeln!(anstream::stderr(), "{told}");
     }
+    Ok(Report::text(String::new()).code(code(&outcome)))
 }
 
-async fn ended(handle: &Handle) -> std::sync::Arc<Outcome> {
+async fn ended(handle: &Handle, wish: &mut Wish) -> std::sync::Arc<Outcome> {
     tokio::select! {
         outcome = handle.job().wait() => outcome,
-        () = asked_to_end() => {
+        () = wish.comes() => {
             handle.job().kill();
             handle.job().wait().await
         }
     }
 }
 
-/// Waits until somebody wants this program to end: the command must not outlive it.
-async fn asked_to_end() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let waits = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
-    let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = waits else { return std::future::pending().await };
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-        _ = hangup.recv() => {}
+/// The wish of somebody that this program ends: the command must not outlive it.
+struct Wish([Signal; 3]);
+
+impl Wish {
+    /// Begins to listen; what comes from now on is heard.
+    fn listen() -> std::io::Result<Self> {
+        let [interrupt, terminate, hangup] =
+            [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
+        Ok(Self([interrupt?, terminate?, hangup?]))
+    }
+
+    async fn comes(&mut self) {
+        let [interrupt, terminate, hangup] = &mut self.0;
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = hangup.recv() => {}
+        }
     }
 }
 
