@@ -438,6 +438,14 @@ fn expansions_of_a_word_are_listed_once_and_in_order() {
 }
 
 #[test]
+fn letters_behind_a_brace_do_not_upset_the_lexer() {
+    for text in ["echo {\u{e018c}", "echo {1\u{1f980}", "echo {1..\u{1f980}}", "{é", "echo a{🦀,b}"] {
+        assert!(!Script::parse(text).doubts.is_empty(), "{text}");
+    }
+    assert!(Script::parse("echo {a,é} é{1..2} '{'").doubts.is_empty());
+}
+
+#[test]
 fn quoting_is_minimal_and_safe() {
     let table = [
         ("rg", "rg"),

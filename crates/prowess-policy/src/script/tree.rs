@@ -57,9 +57,21 @@ fn parse(text: &str) -> Result<Tree, DoubtKind> {
     if text.bytes().filter(|byte| *byte == b'|').count() > MAX_PIPES {
         return Err(DoubtKind::TooLong);
     }
+    if upsets_lexer(text) {
+        return Err(DoubtKind::Disagreement);
+    }
     PARSER.with_borrow_mut(|parser| {
         // Without a parser nothing is certain.
         parser.as_mut().ok_or(DoubtKind::Disagreement).and_then(|parser| parse_with(parser, text))
+    })
+}
+
+/// Whether the lexer would look a letter up in a table that only has the first of them: behind `{`, where it expects the
+/// digits of `{1..3}`, it does so with whatever stands there, and reads memory that is not the table's.
+fn upsets_lexer(text: &str) -> bool {
+    text.match_indices('{').any(|(at, _)| {
+        let behind = text[at + 1..].trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+        behind.starts_with(|c: char| !c.is_ascii())
     })
 }
 

@@ -215,6 +215,9 @@ proptest! {
 
     #[test]
     fn a_quoted_word_is_that_word(words in prop::collection::vec("[ -~éß漢\n\t]{0,12}", 1..4)) {
+        // Letters right behind a brace are a doubt wherever they stand.
+        let is_read = |word: &String| word.split('{').skip(1).all(|rest| !rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').starts_with(|c: char| !c.is_ascii()));
+        prop_assume!(words.iter().all(is_read));
         let text = words.iter().fold("p".to_owned(), |text, word| text + " " + &quote(word));
         let script = Script::parse(&text);
         prop_assert!(script.doubts.is_empty(), "{text}: {:?}", script.doubts);
