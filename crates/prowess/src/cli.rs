@@ -210,7 +210,7 @@ pub(crate) struct CommandArgs {
     /// The conversation it belongs to
     #[arg(long, value_name = "KEY", default_value = "cli")]
     pub(crate) session: String,
-    /// One text for the shell, or a program and its arguments
+    /// One text for the shell (`-` reads it from stdin), or a program and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
     pub(crate) words: Vec<String>,
 }

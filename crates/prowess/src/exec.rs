@@ -4,6 +4,7 @@ mod check;
 mod run;
 mod setting;
 
+use std::io::Read;
 use std::sync::Arc;
 
 use prowess_exec::approver::{Approver, Nobody, Terminal};
@@ -19,13 +20,16 @@ use crate::output::Report;
 
 pub(crate) use setting::{Scope, setting};
 
+/// How much of a command is read from stdin; far more than may ever run.
+const MAX_STDIN_BYTES: u64 = 1024 * 1024;
+
 pub(crate) fn run(command: &cli::Exec, globals: &Globals) -> Result<Report, Failure> {
     match command {
         cli::Exec::Check { command, exit_code } => {
             let context = Context::load(globals)?;
             let exec = exec(&context, Arc::new(Nobody))?;
             let setting = setting(context, &Scope::of(command, globals))?;
-            let case = exec.judge(&call(command), &setting).map_err(|result| refused(&result))?;
+            let case = exec.judge(&call(command)?, &setting).map_err(|result| refused(&result))?;
             let code = match case.judgment.verdict() {
                 Verdict::Ask if *exit_code => 1,
                 Verdict::Deny if *exit_code => 2,
@@ -58,11 +62,18 @@ fn refused(result: &ToolResult) -> Failure {
     Failure::input(text.lines().map(|line| shown(line).to_string()).collect::<Vec<_>>().join("\n"))
 }
 
-/// One word is a text for the shell; several are a program and its arguments, each taken as it is.
-fn call(command: &CommandArgs) -> ExecCall {
+/// One word is a text for the shell, `-` one that is read from stdin; several are a program and its arguments, each taken
+/// as it is.
+fn call(command: &CommandArgs) -> Result<ExecCall, Failure> {
     let text = match command.words.as_slice() {
+        [dash] if dash == "-" => {
+            let mut text = String::new();
+            let read = std::io::stdin().take(MAX_STDIN_BYTES).read_to_string(&mut text);
+            read.map_err(|error| Failure::input(format!("cannot read the command from stdin: {error}")))?;
+            text
+        }
         [text] => text.clone(),
         words => words.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" "),
     };
-    ExecCall { command: text, env: command.env.clone(), ..ExecCall::default() }
+    Ok(ExecCall { command: text, env: command.env.clone(), ..ExecCall::default() })
 }

@@ -366,3 +366,26 @@ fn a_person_at_a_terminal_says_yes_no_always_or_why() {
     let (screen, code) = at_a_terminal(&home, "touch x", &[]);
     assert!(code == Some(0) && !screen.contains("Run it?"), "{screen}");
 }
+
+#[test]
+fn a_command_may_come_from_stdin_however_long() {
+    use std::io::Write;
+    let home = prowess();
+    home.go("approvals allow ls").ok();
+    let check = |text: &str| {
+        let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_prowess"))
+            .args(["exec", "check", "--json", "--", "-"])
+            .env("HOME", home.home())
+            .env("PATH", "/usr/bin:/bin")
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        child.stdin.take().expect("a pipe").write_all(text.as_bytes()).expect("it reads");
+        let output = child.wait_with_output().expect("it ends");
+        let value: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        value["verdict"].as_str().expect("a word").to_owned()
+    };
+    assert_eq!(check("ls -la"), "allow");
+    assert_eq!(check(&format!("ls {}; id", "A".repeat(200_000))), "deny", "too long to be shown whole");
+}

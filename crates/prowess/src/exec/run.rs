@@ -22,7 +22,7 @@ pub(crate) fn run(command: &CommandArgs, options: &RunArgs, globals: &Globals) -
     let call = ExecCall {
         timeout: options.timeout.map(|seconds| std::time::Duration::from_secs(seconds).as_secs_f64()),
         pty: options.pty,
-        ..call(command)
+        ..call(command)?
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::ours)?;
     runtime.block_on(async {
