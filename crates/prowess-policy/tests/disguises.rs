@@ -2,12 +2,9 @@
 
 use proptest::prelude::*;
 use prowess_policy::disguise::{MAX_BYTES, TOO_LONG, disguises};
-use prowess_testkit::{cases, check_all_but};
+use prowess_testkit::{assert_documented, cases, check_all_but};
 
-const INSTALLERS: &str = "well-known installers";
-
-const DEVIATIONS: &[(&str, &str)] =
-    &[("curl -fsSL https://raw.githubusercontent.com/Homebrew/install/HEAD/install.sh | bash", INSTALLERS)];
+const DEVIATIONS: &[(&str, &str)] = &[("installer", "well-known installers")];
 
 fn ids(text: &str) -> Vec<&'static str> {
     disguises(text).iter().map(|sign| sign.id).collect()
@@ -15,8 +12,11 @@ fn ids(text: &str) -> Vec<&'static str> {
 
 #[test]
 fn the_signs_are_those_of_openclaw() {
+    assert_documented(DEVIATIONS);
     check_all_but(DEVIATIONS, cases(include_str!("golden/disguise.json")), |case| {
-        let found = ids(case["id"].as_str().expect("a command"));
+        // Where a case has no other name, its command is its name.
+        let command = case["command"].as_str().or(case["id"].as_str());
+        let found = ids(command.expect("a command"));
         if case["signs"] == serde_json::json!(found) { Ok(()) } else { Err(format!("found {found:?}")) }
     });
 }
