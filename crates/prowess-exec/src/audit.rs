@@ -136,7 +136,8 @@ fn shortened(command: &str) -> String {
     command.chars().take(MAX_COMMAND_CHARS).collect()
 }
 
-fn now() -> u64 {
+/// Milliseconds since 1970.
+pub(crate) fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

@@ -8,7 +8,6 @@ use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use prowess_policy::approvals::{Approvals, Entry, Overrides, Use};
 use prowess_policy::env::{EnvInputs, RunEnv, compose};
@@ -20,7 +19,7 @@ use prowess_policy::{
 };
 
 use crate::approver::Approver;
-use crate::audit::{Audit, Ending, Note};
+use crate::audit::{Audit, Ending, Note, now};
 use crate::exec_tool::{self, Defaults, ExecCall, NAME, Plan, Workdir, preflight};
 use crate::job::{Handle, Input, Leftovers, Runner, Start, Warrant};
 use crate::lookup::Disk;
@@ -573,9 +572,4 @@ fn refuse(why: &str) -> ToolResult {
 
 fn new_id() -> String {
     uuid::Uuid::new_v4().to_string()
-}
-
-fn now() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

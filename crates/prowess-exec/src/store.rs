@@ -10,11 +10,8 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use prowess_policy::approvals::{Approvals, BrokenApprovals};
+use prowess_policy::approvals::{Approvals, BrokenApprovals, MAX_BYTES};
 use rustix::fs::{FlockOperation, flock};
-
-/// The largest file that is read.
-const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
 /// How long another writer is waited for, and how often one looks.
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
@@ -88,7 +85,7 @@ impl ApprovalsFile {
         if std::fs::metadata(folder).is_ok_and(|folder| folder.mode() & 0o1002 == 0o0002) {
             return Err(StoreError::Unsafe(folder.to_owned()));
         }
-        if metadata.len() > MAX_BYTES {
+        if metadata.len() > MAX_BYTES as u64 {
             return Err(StoreError::TooLarge(self.path.clone()));
         }
         let mut text = String::new();
