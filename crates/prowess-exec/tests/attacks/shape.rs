@@ -9,9 +9,9 @@ use prowess_exec::approver::Nobody;
 use crate::target;
 use crate::world::{World, path_text};
 
-/// Puts the paths of `world` into an attack.
+/// Puts the paths of `world` into an attack. A path goes in last: its random part may spell `WS` or `MARK`.
 fn aimed(command: &str, world: &World) -> String {
-    command.replace("MARK", path_text(&world.ws("mark"))).replace("WS", path_text(&world.setting.workspace))
+    command.replace("MARK", "WS/mark").replace("WS", path_text(&world.setting.workspace))
 }
 
 /// Whether the payload ran: the mark is there, or the secret was said.
