@@ -1,0 +1,462 @@
+//! Models: what are they asked, and what comes back?
+//!
+//! A [`Model`] turns a [`Request`] into a stream of [`Delta`]s. Dropping the stream ends the call. A [`Draft`] puts the
+//! deltas together again, keyed by block, so that calls whose pieces arrive interleaved stay apart.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use futures_util::stream::BoxStream;
+use serde_json::{Map, Value};
+use thiserror::Error;
+
+use crate::message::{Assistant, Block, Message, StopReason, ToolCall, Usage, now};
+use crate::tool::ToolSpec;
+
+/// Something that answers. Others bring their own, so it is a trait.
+pub trait Model: Send + Sync {
+    /// Who it is.
+    fn about(&self) -> &About;
+
+    /// Asks it. Nothing happens before the stream is polled, and dropping the stream ends the call.
+    fn stream<'a>(&'a self, request: Request<'a>) -> BoxStream<'a, Result<Delta, ModelError>>;
+}
+
+/// Who a model is and what it can take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct About {
+    /// Who runs it, as the configuration names them.
+    pub provider: String,
+    /// Its name there.
+    pub model: String,
+    /// The wire format it speaks.
+    pub api: Api,
+    /// How many tokens fit into one call, question and answer together.
+    pub context_window: u64,
+    /// How many tokens one answer may have.
+    pub max_tokens: u64,
+}
+
+/// A wire format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Api {
+    /// Anthropic Messages.
+    Anthropic,
+    /// OpenAI Chat Completions.
+    Chat,
+    /// OpenAI Responses.
+    Responses,
+    /// No wire: the model is in this program.
+    Embedded,
+}
+
+impl Api {
+    /// Its name in configurations and transcripts.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Anthropic => "anthropic-messages",
+            Self::Chat => "openai-completions",
+            Self::Responses => "openai-responses",
+            Self::Embedded => "embedded",
+        }
+    }
+
+    /// The format of that name.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        [Self::Anthropic, Self::Chat, Self::Responses, Self::Embedded].into_iter().find(|api| api.word() == word)
+    }
+}
+
+/// What a model is asked.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// The system prompt.
+    pub system: &'a str,
+    /// The conversation so far; every call in it has its result right after it.
+    pub messages: &'a [Message],
+    /// The tools it may call.
+    pub tools: &'a [ToolSpec],
+    /// How long the answer may be, if shorter than the model's own limit.
+    pub max_tokens: Option<u64>,
+    /// How much it should think first.
+    pub thinking: Thinking,
+    /// What calls of one conversation have in common, for the provider's cache.
+    pub session: &'a str,
+}
+
+/// How much a model should think before it answers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Thinking {
+    /// Not at all.
+    #[default]
+    Off,
+    /// A moment.
+    Low,
+    /// A while.
+    Medium,
+    /// Long.
+    High,
+}
+
+impl Thinking {
+    /// The level of that name; the peer's finer ones become the nearest.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        Some(match word {
+            "off" => Self::Off,
+            "minimal" | "low" => Self::Low,
+            "medium" | "adaptive" => Self::Medium,
+            "high" | "xhigh" => Self::High,
+            _ => return None,
+        })
+    }
+}
+
+/// A piece of an answer. `block` is the provider's own key; blocks stand in the order in which they were first heard of.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Delta {
+    /// More text.
+    Text {
+        /// The block.
+        block: u32,
+        /// The text.
+        text: String,
+    },
+    /// More of a thought.
+    Thinking {
+        /// The block.
+        block: u32,
+        /// The thought.
+        text: String,
+    },
+    /// A thought that is withheld; the data goes back as it is.
+    Redacted {
+        /// The block.
+        block: u32,
+        /// The data.
+        data: String,
+    },
+    /// A call begins, or more of its name and id is known. Empty texts say nothing.
+    Call {
+        /// The block.
+        block: u32,
+        /// Its id.
+        id: String,
+        /// The tool.
+        name: String,
+    },
+    /// More of the JSON of a call's arguments.
+    Arguments {
+        /// The block.
+        block: u32,
+        /// The text.
+        json: String,
+    },
+    /// What the provider wants back with a block; later pieces are appended.
+    Signature {
+        /// The block.
+        block: u32,
+        /// The signature.
+        text: String,
+    },
+    /// Tokens, as far as they are known by now; replaces what was known.
+    Usage(Usage),
+    /// The model is done. The stream may still say more about tokens.
+    Stop(StopReason),
+}
+
+/// Why a model did not answer.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ModelError {
+    /// The key is missing, wrong, or may not do this.
+    #[error("{provider} does not accept the key: {said}")]
+    Key {
+        /// Who.
+        provider: String,
+        /// What they said.
+        said: String,
+    },
+    /// The request makes no sense to the provider.
+    #[error("{provider} refused the request ({status}): {said}")]
+    Request {
+        /// Who.
+        provider: String,
+        /// The HTTP status.
+        status: u16,
+        /// What they said.
+        said: String,
+    },
+    /// The conversation is too long for the model.
+    #[error("the conversation is too long for the model: {said}")]
+    Overflow {
+        /// What they said.
+        said: String,
+    },
+    /// Too many requests, or no capacity: later may work.
+    #[error("{provider} is busy ({status}): {said}")]
+    Busy {
+        /// Who.
+        provider: String,
+        /// The HTTP status.
+        status: u16,
+        /// What they said.
+        said: String,
+        /// When to come back.
+        after: Option<Duration>,
+    },
+    /// The provider failed.
+    #[error("{provider} failed ({status}): {said}")]
+    Server {
+        /// Who.
+        provider: String,
+        /// The HTTP status.
+        status: u16,
+        /// What they said.
+        said: String,
+    },
+    /// Nobody is there, or the line went dead.
+    #[error("{provider} cannot be reached: {why}")]
+    Connection {
+        /// Who.
+        provider: String,
+        /// Why.
+        why: String,
+    },
+    /// The answer ended in the middle.
+    #[error("the answer of {provider} ended in the middle")]
+    Cut {
+        /// Who.
+        provider: String,
+    },
+    /// The answer is not what the wire format says.
+    #[error("the answer of {provider} makes no sense: {why}")]
+    Malformed {
+        /// Who.
+        provider: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// The answer does not end.
+    #[error("the answer of {provider} is longer than {limit} bytes")]
+    TooLong {
+        /// Who.
+        provider: String,
+        /// The limit.
+        limit: u64,
+    },
+    /// The model, or whoever watches it, would not answer.
+    #[error("{provider} would not answer: {said}")]
+    Refused {
+        /// Who.
+        provider: String,
+        /// What they said.
+        said: String,
+    },
+}
+
+impl ModelError {
+    /// Whether the same request may work later.
+    #[must_use]
+    pub fn is_passing(&self) -> bool {
+        match self {
+            Self::Busy { .. } | Self::Server { .. } | Self::Connection { .. } | Self::Cut { .. } => true,
+            Self::Key { .. }
+            | Self::Request { .. }
+            | Self::Overflow { .. }
+            | Self::Malformed { .. }
+            | Self::TooLong { .. }
+            | Self::Refused { .. } => false,
+        }
+    }
+
+    /// When to come back, if the provider said so.
+    #[must_use]
+    pub fn after(&self) -> Option<Duration> {
+        match self {
+            Self::Busy { after, .. } => *after,
+            _ => None,
+        }
+    }
+}
+
+/// An answer on its way.
+#[derive(Debug)]
+pub struct Draft {
+    about: About,
+    places: HashMap<u32, usize>,
+    parts: Vec<Part>,
+    usage: Usage,
+    stop: Option<StopReason>,
+}
+
+/// A block on its way.
+#[derive(Debug)]
+enum Part {
+    Text { text: String, signature: String },
+    Thinking { text: String, signature: String, redacted: bool },
+    Call { id: String, name: String, json: String, signature: String },
+}
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reply {
+    /// What was said.
+    pub message: Assistant,
+    /// Calls, by id, whose arguments cannot be read, with the reason. They stand in the message with empty arguments.
+    pub broken: Vec<(String, String)>,
+}
+
+impl Draft {
+    /// Nothing yet, from the model that `about` is about.
+    #[must_use]
+    pub fn new(about: &About) -> Self {
+        Self { about: about.clone(), places: HashMap::new(), parts: Vec::new(), usage: Usage::default(), stop: None }
+    }
+
+    /// Takes one more piece.
+    pub fn apply(&mut self, delta: &Delta) {
+        match delta {
+            Delta::Text { block, text } => match self.part(*block, Part::text) {
+                Part::Text { text: all, .. } => all.push_str(text),
+                Part::Thinking { .. } | Part::Call { .. } => {}
+            },
+            Delta::Thinking { block, text } => match self.part(*block, Part::thinking) {
+                Part::Thinking { text: all, .. } => all.push_str(text),
+                Part::Text { .. } | Part::Call { .. } => {}
+            },
+            Delta::Redacted { block, data } => {
+                if let Part::Thinking { signature, redacted, .. } = self.part(*block, Part::thinking) {
+                    signature.push_str(data);
+                    *redacted = true;
+                }
+            }
+            Delta::Call { block, id, name } => {
+                if let Part::Call { id: known, name: so_far, .. } = self.part(*block, Part::call) {
+                    if known.is_empty() {
+                        known.push_str(id);
+                    }
+                    if so_far.is_empty() {
+                        so_far.push_str(name);
+                    }
+                }
+            }
+            Delta::Arguments { block, json } => {
+                if let Part::Call { json: all, .. } = self.part(*block, Part::call) {
+                    all.push_str(json);
+                }
+            }
+            Delta::Signature { block, text } => match self.part(*block, Part::text) {
+                Part::Text { signature, .. } | Part::Thinking { signature, .. } | Part::Call { signature, .. } => {
+                    signature.push_str(text);
+                }
+            },
+            Delta::Usage(usage) => self.usage = usage.totalled(),
+            Delta::Stop(stop) => self.stop = Some(*stop),
+        }
+    }
+
+    /// Whether the model said that it is done.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.stop.is_some()
+    }
+
+    /// Whether nothing has come yet that anybody could have seen.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// The answer. Calls are normal only in one that waits for tools.
+    #[must_use]
+    pub fn finish(self) -> Reply {
+        let mut broken = Vec::new();
+        let mut content = Vec::new();
+        for part in self.parts {
+            content.extend(part.finish(&mut broken));
+        }
+        let has_calls = content.iter().any(|block| matches!(block, Block::ToolCall(_)));
+        let stop_reason = match self.stop {
+            // Some servers say "stop" and mean the calls they have just made.
+            Some(StopReason::Stop) if has_calls => StopReason::ToolUse,
+            Some(StopReason::ToolUse) if !has_calls => StopReason::Stop,
+            Some(stop) => stop,
+            None => StopReason::Error,
+        };
+        let message = Assistant {
+            content,
+            api: self.about.api.word().to_owned(),
+            provider: self.about.provider,
+            model: self.about.model,
+            usage: self.usage,
+            stop_reason,
+            error_message: None,
+            timestamp: now(),
+        };
+        Reply { message, broken }
+    }
+
+    /// What there is when the call is broken off: no calls, for nobody knows whether they are whole.
+    #[must_use]
+    pub fn abandon(self, stop: StopReason, why: Option<String>) -> Assistant {
+        let mut message = self.finish().message;
+        message.content.retain(|block| !matches!(block, Block::ToolCall(_)));
+        message.stop_reason = stop;
+        message.error_message = why;
+        message
+    }
+
+    fn part(&mut self, block: u32, new: impl FnOnce() -> Part) -> &mut Part {
+        let place = *self.places.entry(block).or_insert_with(|| {
+            self.parts.push(new());
+            self.parts.len() - 1
+        });
+        &mut self.parts[place]
+    }
+}
+
+impl Part {
+    fn text() -> Self {
+        Self::Text { text: String::new(), signature: String::new() }
+    }
+
+    fn thinking() -> Self {
+        Self::Thinking { text: String::new(), signature: String::new(), redacted: false }
+    }
+
+    fn call() -> Self {
+        Self::Call { id: String::new(), name: String::new(), json: String::new(), signature: String::new() }
+    }
+
+    fn finish(self, broken: &mut Vec<(String, String)>) -> Option<Block> {
+        let some = |text: String| (!text.is_empty()).then_some(text);
+        match self {
+            Self::Text { text, signature } => {
+                (!text.is_empty()).then(|| Block::Text { text, text_signature: some(signature) })
+            }
+            Self::Thinking { text, signature, redacted } => (!text.is_empty() || !signature.is_empty())
+                .then(|| Block::Thinking { thinking: text, thinking_signature: some(signature), redacted }),
+            Self::Call { id, name, json, signature } => {
+                let arguments = arguments(&json).unwrap_or_else(|why| {
+                    broken.push((id.clone(), why));
+                    Map::new()
+                });
+                Some(Block::ToolCall(ToolCall { id, name, arguments, thought_signature: some(signature) }))
+            }
+        }
+    }
+}
+
+/// The arguments of a call. No text at all means none; half a text is not repaired, for it may mean something else.
+fn arguments(json: &str) -> Result<Map<String, Value>, String> {
+    if json.trim().is_empty() {
+        return Ok(Map::new());
+    }
+    match serde_json::from_str(json) {
+        Ok(Value::Object(arguments)) => Ok(arguments),
+        Ok(_) => Err("the arguments are not an object".to_owned()),
+        Err(error) => Err(format!("the arguments are not JSON: {error}")),
+    }
+}

@@ -1,0 +1,142 @@
+//! Skills in a conversation: which are there, and which has this turn used?
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use prowess_exec::SkillShare;
+use prowess_skills::{Command, Skill, Snapshot};
+use tokio::sync::watch;
+
+use crate::event::How;
+
+/// The skills of a conversation, frozen.
+pub struct SkillSet {
+    /// Which there are, and what the model is told of them.
+    pub snapshot: Snapshot,
+    /// Their slash commands.
+    pub commands: Vec<Command>,
+    /// What a skill brings to its commands. Looked up when it is used, so that a key is fetched only then.
+    share: ShareOf,
+}
+
+/// Finds what a skill brings to its commands, or says why that cannot be had.
+pub type ShareOf = Arc<dyn Fn(&Skill) -> Result<SkillShare, String> + Send + Sync>;
+
+impl SkillSet {
+    /// The skills of `snapshot`.
+    pub fn new(snapshot: Snapshot, commands: Vec<Command>, share: ShareOf) -> Self {
+        Self { snapshot, commands, share }
+    }
+
+    /// The skill of that name, hidden ones included.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<&Arc<Skill>> {
+        self.snapshot.skills().iter().find(|skill| skill.name.as_str() == name)
+    }
+
+    /// The skill whose `SKILL.md` is at `path`.
+    #[must_use]
+    pub fn at(&self, path: &Path) -> Option<&Arc<Skill>> {
+        self.snapshot.skills().iter().find(|skill| skill.file == path)
+    }
+
+    /// The skill in whose folder `path` is.
+    #[must_use]
+    pub fn holding(&self, path: &Path) -> Option<&Arc<Skill>> {
+        self.snapshot.skills().iter().find(|skill| path.starts_with(skill.dir()))
+    }
+
+    /// What `skill` brings to its commands.
+    pub fn share(&self, skill: &Skill) -> Result<SkillShare, String> {
+        (self.share)(skill)
+    }
+}
+
+impl std::fmt::Debug for SkillSet {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SkillSet").field("fingerprint", &self.snapshot.fingerprint()).finish_non_exhaustive()
+    }
+}
+
+/// Where the newest skills are. Conversations take from it when a turn begins; whoever notices a change puts it there.
+#[derive(Debug, Clone)]
+pub struct SkillStore(Arc<watch::Sender<Arc<SkillSet>>>);
+
+impl SkillStore {
+    /// With these skills to begin with.
+    #[must_use]
+    pub fn new(skills: SkillSet) -> Self {
+        Self(Arc::new(watch::Sender::new(Arc::new(skills))))
+    }
+
+    /// The newest.
+    #[must_use]
+    pub fn current(&self) -> Arc<SkillSet> {
+        Arc::clone(&self.0.borrow())
+    }
+
+    /// Puts newer ones in their place. Skills with the same fingerprint change nothing.
+    pub fn replace(&self, skills: SkillSet) {
+        self.0.send_if_modified(|current| {
+            let is_new = current.snapshot.fingerprint() != skills.snapshot.fingerprint();
+            if is_new {
+                *current = Arc::new(skills);
+            }
+            is_new
+        });
+    }
+
+    /// Tells of every change.
+    #[must_use]
+    pub fn watch(&self) -> watch::Receiver<Arc<SkillSet>> {
+        self.0.subscribe()
+    }
+}
+
+/// One use of a skill.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Use {
+    /// Its name.
+    pub skill: String,
+    /// Its `SKILL.md`.
+    pub path: PathBuf,
+    /// How it came to that.
+    pub how: How,
+}
+
+/// The skills that one turn uses: from when their `SKILL.md` is read or they are called on, to the end of the turn.
+#[derive(Debug, Default)]
+pub struct Uses(Mutex<Vec<(Use, Arc<Skill>)>>);
+
+impl Uses {
+    /// Notes that `skill` is used. Says whether that is news.
+    pub fn note(&self, skill: &Arc<Skill>, how: How) -> bool {
+        let mut uses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if uses.iter().any(|(_, used)| used.name == skill.name) {
+            return false;
+        }
+        let one = Use { skill: skill.name.to_string(), path: skill.file.clone(), how };
+        uses.push((one, Arc::clone(skill)));
+        true
+    }
+
+    /// The skills that are used, in the order in which they came into use.
+    #[must_use]
+    pub fn skills(&self) -> Vec<Arc<Skill>> {
+        let uses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        uses.iter().map(|(_, skill)| Arc::clone(skill)).collect()
+    }
+
+    /// Their names.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        self.skills().iter().map(|skill| skill.name.to_string()).collect()
+    }
+
+    /// All of it.
+    #[must_use]
+    pub fn all(&self) -> Vec<Use> {
+        let uses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        uses.iter().map(|(one, _)| one.clone()).collect()
+    }
+}
