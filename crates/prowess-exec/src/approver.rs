@@ -1,22 +1,23 @@
 //! Approvers: who says yes or no, and how are they asked?
 
+mod line;
+mod tool_question;
+
 use std::fmt::Write as _;
 use std::fs::File;
 use std::future::Future;
-use std::io::{Read, Write};
-use std::os::fd::AsFd;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use prowess_policy::{Answer, Judgment, Objection, Question, shown};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use prowess_policy::{Answer, Judgment, Objection, Question, is_read_only, shown};
+
+use line::Line;
+
+pub use tool_question::{Change, Consent, Passage, ToolQuestion};
 
 /// How long a question stays open.
 pub const PATIENCE: Duration = Duration::from_secs(120);
-
-/// The longest answer that is read.
-const MAX_ANSWER_BYTES: usize = 256;
 
 /// From how many lines on the question says how many there are, lest some scroll away unseen.
 const MANY_LINES: usize = 10;
@@ -24,13 +25,19 @@ const MANY_LINES: usize = 10;
 /// The same for bytes.
 const MANY_BYTES: usize = 1000;
 
-/// How many reads of earlier input are thrown away before a question.
-const MAX_FORGOTTEN: usize = 1024;
-
 /// Somebody who can be asked. No answer is no.
 pub trait Approver: Send + Sync {
     /// Puts the question, and waits for the answer.
     fn ask<'a>(&'a self, question: &'a Question) -> Pin<Box<dyn Future<Output = Option<Answer>> + Send + 'a>>;
+
+    /// The same for a call of another tool. Who is not made for such questions does not answer them.
+    fn ask_tool<'a>(
+        &'a self,
+        question: &'a ToolQuestion,
+    ) -> Pin<Box<dyn Future<Output = Option<Consent>> + Send + 'a>> {
+        let _ = question;
+        Box::pin(std::future::ready(None))
+    }
 }
 
 /// Nobody: every question stays unanswered.
@@ -40,6 +47,39 @@ pub struct Nobody;
 impl Approver for Nobody {
     fn ask<'a>(&'a self, _question: &'a Question) -> Pin<Box<dyn Future<Output = Option<Answer>> + Send + 'a>> {
         Box::pin(std::future::ready(None))
+    }
+}
+
+/// Says yes, once, to commands that [only read](is_read_only), and leaves all else to somebody else.
+#[derive(Debug, Clone, Copy)]
+pub struct ReadOnly<A>(pub A);
+
+impl<A: Approver> Approver for ReadOnly<A> {
+    fn ask<'a>(&'a self, question: &'a Question) -> Pin<Box<dyn Future<Output = Option<Answer>> + Send + 'a>> {
+        if is_read_only(question.judgment()) {
+            return Box::pin(std::future::ready(Some(Answer::Once)));
+        }
+        self.0.ask(question)
+    }
+
+    fn ask_tool<'a>(
+        &'a self,
+        question: &'a ToolQuestion,
+    ) -> Pin<Box<dyn Future<Output = Option<Consent>> + Send + 'a>> {
+        self.0.ask_tool(question)
+    }
+}
+
+impl<T: Approver + ?Sized> Approver for Arc<T> {
+    fn ask<'a>(&'a self, question: &'a Question) -> Pin<Box<dyn Future<Output = Option<Answer>> + Send + 'a>> {
+        self.as_ref().ask(question)
+    }
+
+    fn ask_tool<'a>(
+        &'a self,
+        question: &'a ToolQuestion,
+    ) -> Pin<Box<dyn Future<Output = Option<Consent>> + Send + 'a>> {
+        self.as_ref().ask_tool(question)
     }
 }
 
@@ -56,7 +96,6 @@ struct Talk {
     asked: String,
     why: String,
     may_last: bool,
-    deadline: Instant,
 }
 
 impl Terminal {
@@ -71,57 +110,54 @@ impl Terminal {
     pub fn over(input: File, output: File, patience: Duration) -> Self {
         Self { line: Arc::new(Mutex::new((input, output))), patience }
     }
-}
 
-impl Approver for Terminal {
-    fn ask<'a>(&'a self, question: &'a Question) -> Pin<Box<dyn Future<Output = Option<Answer>> + Send + 'a>> {
-        let judgment = question.judgment();
-        let talk = Talk {
-            asked: asked(judgment),
-            why: why(judgment),
-            may_last: judgment.grants().is_ok(),
-            deadline: Instant::now() + self.patience,
-        };
-        let line = Arc::clone(&self.line);
+    /// Has the terminal for one conversation, in a thread that may wait. The time for an answer begins when the question
+    /// can be seen. Whoever drops the question ends the conversation, and what is typed then is not touched.
+    fn talk<T: Send + 'static>(
+        &self,
+        talk: impl FnOnce(&mut Line<'_>) -> Option<T> + Send + 'static,
+    ) -> Pin<Box<dyn Future<Output = Option<T>> + Send + 'static>> {
+        let (files, patience) = (Arc::clone(&self.line), self.patience);
         Box::pin(async move {
+            // The other end of the pipe tells when this one is gone.
+            let (dropped, _alive) = std::io::pipe().ok()?;
             let talking = tokio::task::spawn_blocking(move || {
-                let mut line = line.lock().ok()?;
-                let (input, output) = &mut *line;
-                converse(&talk, input, output)
+                let mut files = files.lock().unwrap_or_else(PoisonError::into_inner);
+                let (input, output) = &mut *files;
+                talk(&mut Line::begin(input, output, &dropped, patience)?)
             });
             talking.await.ok().flatten()
         })
     }
 }
 
-fn converse(talk: &Talk, input: &mut File, output: &mut File) -> Option<Answer> {
-    forget(input);
-    write!(output, "{}", talk.asked).ok()?;
-    loop {
-        let always = if talk.may_last { " / [a]lways" } else { "" };
-        write!(output, "Run it? [y]es, once / [n]o{always} / [w]hy: ").ok()?;
-        output.flush().ok()?;
-        match read_line(input, talk.deadline)?.trim().to_lowercase().as_str() {
-            "y" | "yes" => return Some(Answer::Once),
-            "n" | "no" | "" => return Some(Answer::No),
-            "a" | "always" if talk.may_last => return Some(Answer::Always),
-            "w" | "why" => write!(output, "{}", talk.why).ok()?,
-            _ => writeln!(output, "Please answer with one of these words.").ok()?,
-        }
+impl Approver for Terminal {
+    fn ask<'a>(&'a self, question: &'a Question) -> Pin<Box<dyn Future<Output = Option<Answer>> + Send + 'a>> {
+        let judgment = question.judgment();
+        let talk = Talk { asked: asked(judgment), why: why(judgment), may_last: judgment.grants().is_ok() };
+        self.talk(move |line| converse(&talk, line))
+    }
+
+    fn ask_tool<'a>(
+        &'a self,
+        question: &'a ToolQuestion,
+    ) -> Pin<Box<dyn Future<Output = Option<Consent>> + Send + 'a>> {
+        let asked = question.text();
+        self.talk(move |line| tool_question::converse(&asked, line))
     }
 }
 
-/// Throws away what was typed before the question was there to be read: an answer that came too late for the last one
-/// is none to this one.
-fn forget(input: &mut File) {
-    // Only terminals hold back half a line.
-    let _ = rustix::termios::tcflush(&input, rustix::termios::QueueSelector::IFlush);
-    let mut bytes = [0; 1024];
-    let none = Timespec { tv_sec: 0, tv_nsec: 0 };
-    for _ in 0..MAX_FORGOTTEN {
-        let mut ready = [PollFd::from_borrowed_fd(input.as_fd(), PollFlags::IN)];
-        if !matches!(poll(&mut ready, Some(&none)), Ok(1)) || !matches!(input.read(&mut bytes), Ok(1..)) {
-            return;
+fn converse(talk: &Talk, line: &mut Line<'_>) -> Option<Answer> {
+    line.say(&talk.asked)?;
+    loop {
+        let always = if talk.may_last { " / [a]lways" } else { "" };
+        line.say(&format!("Run it? [y]es, once / [n]o{always} / [w]hy: "))?;
+        match line.hear()?.trim().to_lowercase().as_str() {
+            "y" | "yes" => return Some(Answer::Once),
+            "n" | "no" | "" => return Some(Answer::No),
+            "a" | "always" if talk.may_last => return Some(Answer::Always),
+            "w" | "why" => line.say(&talk.why)?,
+            _ => line.say("Please answer with one of these words.\n")?,
         }
     }
 }
@@ -186,24 +222,4 @@ fn why(judgment: &Judgment) -> String {
     }
     text.push('\n');
     text
-}
-
-/// A line of the answer, unless the time is up or the other end has gone.
-fn read_line(input: &mut File, deadline: Instant) -> Option<String> {
-    let mut line = Vec::new();
-    while line.len() < MAX_ANSWER_BYTES {
-        let left = deadline.checked_duration_since(Instant::now())?;
-        let timeout = Timespec { tv_sec: i64::try_from(left.as_secs()).ok()?, tv_nsec: i64::from(left.subsec_nanos()) };
-        let mut ready = [PollFd::from_borrowed_fd(input.as_fd(), PollFlags::IN)];
-        if poll(&mut ready, Some(&timeout)).ok()? == 0 {
-            return None;
-        }
-        let mut byte = [0];
-        match input.read(&mut byte) {
-            Ok(1) if byte[0] == b'\n' => return String::from_utf8(line).ok(),
-            Ok(1) => line.push(byte[0]),
-            _ => return None,
-        }
-    }
-    None
 }

@@ -20,7 +20,7 @@ use prowess_policy::{
 
 use crate::approver::Approver;
 use crate::audit::{Audit, Ending, Note, now};
-use crate::exec_tool::{self, Defaults, ExecCall, NAME, Plan, Workdir, preflight};
+use crate::exec_tool::{self, Background, Defaults, ExecCall, NAME, Plan, Workdir, preflight};
 use crate::job::{Handle, Input, Leftovers, Runner, Start, Warrant};
 use crate::lookup::Disk;
 use crate::sandbox::{Choice, Confinement, Cwd, Engine, Kind, Launch, Limits, Order, Pin, Sandbox, Survey, temp_name};
@@ -113,6 +113,15 @@ impl std::fmt::Debug for SkillShare {
     }
 }
 
+/// What differs between those who start commands.
+#[derive(Clone, Copy)]
+pub struct Terms<'a> {
+    /// Who is asked.
+    pub approver: &'a dyn Approver,
+    /// Whether commands may go on in the background.
+    pub background: Background,
+}
+
 /// What has to be remembered of a judgment once it is used up.
 struct Docket {
     note: Note,
@@ -193,7 +202,9 @@ impl Exec {
         };
         let (shell, place) = match setting.settings.sandbox {
             // A container brings its own shell, of which only the common language is certain, and its own programs.
-            SandboxChoice::Docker(_) | SandboxChoice::Podman(_) => (container_shell(), ProgramPlace::Container),
+            SandboxChoice::Docker(_) | SandboxChoice::Podman(_) => {
+                (Shell { path: "/bin/sh".into(), dialect: Dialect::Posix }, ProgramPlace::Container)
+            }
             _ => (find_shell(), ProgramPlace::Here),
         };
         let judgment = rules.judge(Request { binding, shell, variables: call.env.clone(), place }, &disk);
@@ -202,6 +213,16 @@ impl Exec {
 
     /// Starts `call`, if it may run. The result says why it did not.
     pub async fn start(&self, call: &ExecCall, setting: &Setting) -> Result<(Handle, Plan), ToolResult> {
+        self.start_on(call, setting, Terms { approver: &*self.approver, background: Background::Allowed }).await
+    }
+
+    /// The same on other terms than its own.
+    pub async fn start_on(
+        &self,
+        call: &ExecCall,
+        setting: &Setting,
+        terms: Terms<'_>,
+    ) -> Result<(Handle, Plan), ToolResult> {
         let prepared = self.judge(call, setting).and_then(|case| {
             // What would stop it anyway is found out before anybody is asked.
             let kind = self.kind(setting).map_err(|why| not_run(&why))?;
@@ -212,9 +233,9 @@ impl Exec {
             self.note_unjudged(call, setting, &result.text());
         })?;
         let docket = Docket::of(&judgment);
-        let permit = self.permit(judgment, &docket, setting).await?;
+        let permit = self.permit(judgment, &docket, setting, terms.approver).await?;
         let ending = if permit.basis() == Basis::Person { Ending::Approved } else { Ending::Allowed };
-        let plan = call.plan(&defaults(&setting.settings));
+        let plan = call.plan(&Defaults { background: terms.background, ..defaults(&setting.settings) });
         let run = Run { call, setting, env: &env, workdir: &workdir, kind, programs: &docket.programs };
         match self.perform(&run, permit, &plan).await {
             Ok(handle) => {
@@ -259,7 +280,13 @@ impl Exec {
     }
 
     /// The permit for a judged command: at once, after asking, or not at all.
-    async fn permit(&self, judgment: Judgment, docket: &Docket, setting: &Setting) -> Result<Permit, ToolResult> {
+    async fn permit(
+        &self,
+        judgment: Judgment,
+        docket: &Docket,
+        setting: &Setting,
+        approver: &dyn Approver,
+    ) -> Result<Permit, ToolResult> {
         let judgment = match judgment.permit() {
             Ok(permit) => return Ok(permit),
             Err(judgment) => *judgment,
@@ -270,7 +297,7 @@ impl Exec {
             refuse(&format!("exec denied: {why}\n{told}"))
         };
         let question = judgment.question().map_err(|_| denied("the rules do not allow it"))?;
-        let answer = self.approver.ask(&question).await;
+        let answer = approver.ask(&question).await;
         let answered = match answer {
             Some(answer) => question.answer(answer),
             None => question.unanswered().map(|permit| (permit, Vec::new())),
@@ -402,11 +429,6 @@ pub fn find_shell() -> Shell {
         || Shell { path: "/bin/sh".into(), dialect: Dialect::Posix },
         |path| Shell { path, dialect: Dialect::Bash },
     )
-}
-
-/// What every container has.
-fn container_shell() -> Shell {
-    Shell { path: "/bin/sh".into(), dialect: Dialect::Posix }
 }
 
 /// The rules for one call: what the file says, what the configuration says, and what the call adds to that.

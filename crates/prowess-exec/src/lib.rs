@@ -20,5 +20,5 @@ pub mod store;
 pub mod terminal;
 pub mod tool;
 
-pub use exec::{Case, Exec, Setting, SkillShare};
+pub use exec::{Case, Exec, Setting, SkillShare, Terms};
 pub use tool::ToolResult;

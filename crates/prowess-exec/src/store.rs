@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use prowess_policy::approvals::{Approvals, BrokenApprovals, MAX_BYTES};
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 
 /// How long another writer is waited for, and how often one looks.
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
@@ -37,6 +37,9 @@ pub enum StoreError {
     /// Others could have written it.
     #[error("{} can be changed by others than its owner", .0.display())]
     Unsafe(PathBuf),
+    /// It is a folder or a pipe, say.
+    #[error("{} is not a file; move it away", .0.display())]
+    NotAFile(PathBuf),
     /// It is too large to be ours.
     #[error("{} is larger than {MAX_BYTES} bytes", .0.display())]
     TooLarge(PathBuf),
@@ -64,18 +67,24 @@ impl ApprovalsFile {
     }
 
     /// The file that writers lock.
-    pub(crate) fn lock_path(&self) -> PathBuf {
+    #[must_use]
+    pub fn lock_path(&self) -> PathBuf {
         self.path.with_extension("json.lock")
     }
 
     /// What is in it; nothing when there is no file.
     pub fn load(&self) -> Result<Approvals, StoreError> {
-        let mut file = match File::open(&self.path) {
+        // Opening a pipe would wait for its other end.
+        let flags = OFlags::NONBLOCK.bits().cast_signed();
+        let file = match OpenOptions::new().read(true).custom_flags(flags).open(&self.path) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Approvals::default()),
             Err(error) => return Err(self.io(error)),
         };
         let metadata = file.metadata().map_err(|error| self.io(error))?;
+        if !metadata.is_file() {
+            return Err(StoreError::NotAFile(self.path.clone()));
+        }
         let is_ours = [0, rustix::process::geteuid().as_raw()].contains(&metadata.uid());
         if !is_ours || metadata.mode() & 0o022 != 0 {
             return Err(StoreError::Unsafe(self.path.clone()));
@@ -89,7 +98,7 @@ impl ApprovalsFile {
             return Err(StoreError::TooLarge(self.path.clone()));
         }
         let mut text = String::new();
-        file.read_to_string(&mut text).map_err(|error| self.io(error))?;
+        file.take(MAX_BYTES as u64).read_to_string(&mut text).map_err(|error| self.io(error))?;
         Approvals::parse(&text, || uuid::Uuid::new_v4().to_string())
             .map_err(|source| StoreError::Broken { path: self.path.clone(), source })
     }
@@ -113,8 +122,9 @@ impl ApprovalsFile {
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent).map_err(failed)?;
         }
-        let file =
-            OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path).map_err(failed)?;
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(false).write(true).mode(0o600);
+        let file = options.custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(&path).map_err(failed)?;
         let deadline = Instant::now() + LOCK_PATIENCE;
         loop {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {

@@ -176,3 +176,22 @@ async fn an_always_that_cannot_be_stored_runs_nothing() {
     assert!(result.is_error && !world.ws("mark").exists(), "{}", result.text());
     assert_eq!(world.endings(), ["refused"]);
 }
+
+/// A pipe would be waited for without end: it is refused, and so is a folder.
+#[tokio::test]
+async fn what_is_no_file_is_refused() {
+    for make in ["mkfifo", "mkdir"] {
+        let world = World::new(always());
+        let path = world.exec.approvals.path().to_owned();
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        assert!(std::process::Command::new(make).args(["-m", "700"]).arg(&path).status().expect(make).success());
+        assert!(matches!(world.exec.approvals.load(), Err(StoreError::NotAFile(_))), "{make}");
+        let result = world.run("ls").await;
+        assert!(result.is_error && result.text().contains("is not a file"), "{make}: {}", result.text());
+    }
+    let world = World::new(always());
+    let lock = world.exec.approvals.lock_path();
+    std::fs::create_dir_all(lock.parent().expect("a folder")).expect("a folder");
+    assert!(std::process::Command::new("mkfifo").arg(&lock).status().expect("mkfifo").success());
+    assert!(world.exec.approvals.update(|_| ()).is_err());
+}

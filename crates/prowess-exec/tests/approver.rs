@@ -9,7 +9,7 @@ use std::path::Path;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use prowess_exec::approver::{Approver, Terminal};
+use prowess_exec::approver::{Approver, Consent, Nobody, Terminal, ToolQuestion};
 use prowess_exec::exec::find_shell;
 use prowess_exec::lookup::Disk;
 use prowess_policy::posture::Posture;
@@ -81,7 +81,7 @@ impl Desk {
 fn read_until_prompt(screen: &mut File, seen: &mut Vec<u8>) {
     let start = seen.len();
     let mut byte = [0];
-    while !seen[start..].ends_with(b"[w]hy: ") {
+    while !seen[start..].ends_with(b"[w]hy: ") && !seen[start..].ends_with(b"[n]o: ") {
         assert_eq!(screen.read(&mut byte).expect("it can be read"), 1, "{}", String::from_utf8_lossy(seen));
         seen.push(byte[0]);
     }
@@ -115,6 +115,35 @@ async fn the_words_are_yes_no_always_and_why() {
     }
 }
 
+/// A call of another tool is asked about in the same way, but there is nothing to be allowed for good.
+#[tokio::test]
+async fn a_tool_is_asked_about_with_yes_and_no() {
+    let question = ToolQuestion {
+        tool: "read".to_owned(),
+        summary: "read /etc/hosts\u{1b}[2J".to_owned(),
+        why: "it is outside the workspace".to_owned(),
+        content: Vec::new(),
+    };
+    let table: &[(&[&[u8]], Option<Consent>)] = &[
+        (&[b"y\n"], Some(Consent::Given)),
+        (&[b" YES \n"], Some(Consent::Given)),
+        (&[b"n\n"], Some(Consent::Refused)),
+        (&[b"\n"], Some(Consent::Refused)),
+        (&[b"a\n", b"always\n", b"w\n", b"no\n"], Some(Consent::Refused)),
+        (&[b"y"], None),
+        (&[], None),
+    ];
+    for (answers, expected) in table {
+        let (terminal, person) = Desk::new(LONG).sit(answers);
+        let answer = terminal.ask_tool(&question).await;
+        drop(terminal);
+        let screen = person.join().expect("no panic");
+        assert_eq!(answer, *expected, "{answers:?}");
+        assert!(screen.contains("read /etc/hosts\\u{1b}[2J") && !screen.contains('\u{1b}'), "{screen}");
+    }
+    assert_eq!(Nobody.ask_tool(&question).await, None);
+}
+
 /// A23: no answer, half an answer and an answer that is no text are no answer.
 #[tokio::test]
 async fn what_is_no_answer_is_none() {
@@ -146,15 +175,23 @@ async fn what_was_typed_ahead_answers_nothing() {
     assert_eq!(desk.terminal.ask(&question("touch x")).await, None);
 }
 
-/// The same on a real terminal, which holds back half a line.
-#[tokio::test]
-async fn what_was_typed_ahead_on_a_real_terminal_answers_nothing() {
+/// A terminal: the end of the person, and a way to open the other one.
+fn real_terminal() -> (File, impl Fn() -> File) {
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
     let keys = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
     grantpt(&keys).and_then(|()| unlockpt(&keys)).expect("a terminal");
     let name = ptsname(&keys, Vec::new()).expect("a name").into_string().expect("text");
-    let open = || File::options().read(true).write(true).open(&name).expect("the other end");
-    let mut keys = File::from(keys);
+    let open = move || {
+        let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY;
+        File::from(rustix::fs::open(&name, flags, rustix::fs::Mode::empty()).expect("the other end"))
+    };
+    (File::from(keys), open)
+}
+
+/// The same on a real terminal, which holds back half a line.
+#[tokio::test]
+async fn what_was_typed_ahead_on_a_real_terminal_answers_nothing() {
+    let (mut keys, open) = real_terminal();
     let terminal = Terminal::over(open(), open(), LONG);
     keys.write_all(b"y\nye").expect("the other end is there");
     let person = std::thread::spawn(move || {
@@ -272,4 +309,98 @@ async fn two_questions_get_an_answer_each() {
     let is_first_asked_first = screen.find("touch one") < screen.find("touch two");
     let expected = if is_first_asked_first { (Answer::Once, Answer::No) } else { (Answer::No, Answer::Once) };
     assert_eq!((answers.0, answers.1), (Some(expected.0), Some(expected.1)), "{screen}");
+}
+
+/// The time for an answer begins when the question can be seen, not when it waits for another one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_question_that_waited_for_another_has_its_own_time() {
+    let mut desk = Desk::new(Duration::from_secs(2));
+    let person = std::thread::spawn(move || {
+        let mut seen = Vec::new();
+        read_until_prompt(&mut desk.screen, &mut seen);
+        // Nothing is said to the first, so its time runs out; the second comes after that.
+        read_until_prompt(&mut desk.screen, &mut seen);
+        desk.keys.write_all(b"y\n").expect("the other end is there");
+        (desk.keys, desk.screen)
+    });
+    let (first, second) = (question("touch one"), question("touch two"));
+    let answers = tokio::join!(desk.terminal.ask(&first), desk.terminal.ask(&second));
+    drop(person.join().expect("no panic"));
+    assert!(matches!(answers, (None, Some(Answer::Once)) | (Some(Answer::Once), None)), "{answers:?}");
+}
+
+/// Puts a question, drops it once it is on the screen, types, and gives what the next reader finds.
+async fn drop_and_type(terminal: &Terminal, screen: File, keys: &mut File, mut reader: File) -> Vec<u8> {
+    let question = question("touch x");
+    let prompt = tokio::task::spawn_blocking(move || {
+        let mut screen = screen;
+        read_until_prompt(&mut screen, &mut Vec::new());
+        screen
+    });
+    let screen = tokio::select! {
+        answer = terminal.ask(&question) => panic!("{answer:?}"),
+        screen = prompt => screen.expect("no panic"),
+    };
+    keys.write_all(b"hello\n").expect("the other end is there");
+    // The line is free at once, and another question could be put.
+    let mut bytes = vec![0; 6];
+    reader.read_exact(&mut bytes).expect("it can be read");
+    drop(screen);
+    bytes
+}
+
+/// What is typed after a question was dropped is not taken for its answer, but left for whoever reads next.
+#[tokio::test]
+async fn a_dropped_question_takes_nothing() {
+    let (input, keys) = std::io::pipe().expect("a pipe");
+    let (screen, output) = std::io::pipe().expect("a pipe");
+    let file = |end: OwnedFd| File::from(end);
+    let reader = file(input.try_clone().expect("a pipe").into());
+    let terminal = Terminal::over(file(input.into()), file(output.into()), LONG);
+    let found = drop_and_type(&terminal, file(screen.into()), &mut file(keys.into()), reader).await;
+    assert_eq!(found, b"hello\n");
+}
+
+/// The same on a real terminal.
+#[tokio::test]
+async fn a_dropped_question_takes_nothing_from_a_real_terminal() {
+    let (mut keys, open) = real_terminal();
+    let screen = keys.try_clone().expect("the same end");
+    let terminal = Terminal::over(open(), open(), LONG);
+    assert_eq!(drop_and_type(&terminal, screen, &mut keys, open()).await, b"hello\n");
+}
+
+/// A question that was dropped before its turn is never put, and the line is free for the next one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_question_dropped_before_its_turn_is_never_seen() {
+    let mut desk = Desk::new(LONG);
+    let (seen, is_seen) = tokio::sync::oneshot::channel();
+    let (go, may_go) = std::sync::mpsc::channel();
+    let person = std::thread::spawn(move || {
+        let mut screen = Vec::new();
+        read_until_prompt(&mut desk.screen, &mut screen);
+        seen.send(()).expect("the other end is there");
+        may_go.recv().expect("the other end is there");
+        desk.keys.write_all(b"n\n").expect("the other end is there");
+        read_until_prompt(&mut desk.screen, &mut screen);
+        desk.keys.write_all(b"y\n").expect("the other end is there");
+        String::from_utf8(screen).expect("text")
+    });
+    let (first, dropped, last) = (question("touch one"), question("touch two"), question("touch three"));
+    let mut asking = desk.terminal.ask(&first);
+    tokio::select! {
+        biased;
+        answer = &mut asking => panic!("{answer:?}"),
+        put = is_seen => put.expect("it was put"),
+    }
+    tokio::select! {
+        biased;
+        answer = desk.terminal.ask(&dropped) => panic!("{answer:?}"),
+        () = tokio::task::yield_now() => {}
+    }
+    go.send(()).expect("the other end is there");
+    assert_eq!(asking.await, Some(Answer::No));
+    assert_eq!(desk.terminal.ask(&last).await, Some(Answer::Once));
+    let screen = person.join().expect("no panic");
+    assert!(!screen.contains("touch two") && screen.contains("touch three"), "{screen}");
 }

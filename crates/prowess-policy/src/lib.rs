@@ -14,6 +14,7 @@ mod pattern;
 mod permit;
 pub mod posture;
 pub mod reach;
+mod read_only;
 pub mod safe_bin;
 pub mod script;
 mod settings;
@@ -25,5 +26,6 @@ pub use judge::{
 };
 pub use pattern::Pattern;
 pub use permit::{Answer, Basis, Binding, Denied, Dialect, Permit, Pin, Place, Question, Shell, Shown, shown};
+pub use read_only::is_read_only;
 pub use script::{Script, quote};
 pub use settings::{ExecSettings, Grants, Host, SandboxChoice};

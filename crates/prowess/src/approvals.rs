@@ -157,6 +157,7 @@ fn broken(error: StoreError) -> Failure {
             "mend the file or move it away; until then nothing runs on its strength"
         }
         StoreError::Unsafe(path) => return Failure::input(&error).hint(format!("chmod go-w {}", path.display())),
+        StoreError::NotAFile(_) => "put the file itself there, or nothing",
         StoreError::Io { .. } => "see that the state directory can be read and written",
     };
     Failure::input(error).hint(hint)
