@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::{Output, Tree, watchdog, words};
+use crate::{Output, Running, Tree, words};
 
 /// Where a skill given by its bare name goes, below the home.
 const WORKSPACE_SKILLS: &str = ".openclaw/workspace/skills";
@@ -21,7 +21,7 @@ pub struct Prowess {
     tree: Tree,
     cwd: String,
     env: BTreeMap<String, String>,
-    limit: Duration,
+    pub(crate) limit: Duration,
 }
 
 impl Prowess {
@@ -122,22 +122,21 @@ impl Prowess {
     #[track_caller]
     #[must_use = "an output that nobody looks at tests nothing"]
     pub fn run(&self, line: &str) -> Output {
+        self.start(line).wait()
+    }
+
+    /// Starts the program like [`Prowess::run`], but does not wait for it.
+    #[track_caller]
+    pub fn start(&self, line: &str) -> Running<'_> {
         let words = words::split(line, &self.home_text());
         let child = self.command().args(&words).spawn();
         let child = child.unwrap_or_else(|error| panic!("cannot start {}: {error}", self.program.display()));
-        let ended =
-            watchdog::wait(child, self.limit).unwrap_or_else(|error| panic!("cannot wait for the child: {error}"));
-        let output = Output {
-            line: line.to_owned(),
-            status: ended.status,
-            stdout: self.mask(&ended.stdout),
-            stderr: self.mask(&ended.stderr),
-        };
-        assert!(output.status.is_some(), "did not end within {:?} and was killed\n{output}", self.limit);
-        output
+        Running::new(self, line, child)
     }
 
-    fn command(&self) -> Command {
+    /// The program in its world, for a test that starts it in a way of its own.
+    #[must_use]
+    pub fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command
             .env_clear()
@@ -154,7 +153,7 @@ impl Prowess {
     }
 
     /// What the child wrote, the same in every run: its home is `$HOME`, its program directory `$BIN`.
-    fn mask(&self, bytes: &[u8]) -> String {
+    pub(crate) fn mask(&self, bytes: &[u8]) -> String {
         let text = String::from_utf8_lossy(bytes);
         text.replace(&self.home_text(), "$HOME").replace(&path_text(&self.tree.path("bin")), "$BIN")
     }
