@@ -62,6 +62,8 @@ pub enum Event {
         id: String,
         /// The tool.
         tool: String,
+        /// What it was about, in a line.
+        summary: String,
         /// What it gave back.
         result: ToolResult,
         /// How long it took.
@@ -107,6 +109,8 @@ pub enum How {
     Called,
     /// Its slash command went straight to a tool.
     Dispatched,
+    /// A command named a file of it.
+    Named,
 }
 
 /// How a turn ended.

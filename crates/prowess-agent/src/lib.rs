@@ -1,7 +1,13 @@
 //! One conversation: a model, tools, skills, and a transcript that survives.
 
+pub mod compaction;
 pub mod event;
+pub mod ledger;
 pub mod message;
 pub mod model;
+pub mod prompt;
+pub mod repair;
+pub mod session;
 pub mod skills;
+pub mod slash;
 pub mod tool;

@@ -195,6 +195,24 @@ impl Usage {
     }
 }
 
+impl Usage {
+    /// With what it costs at `price`, in dollars for a million tokens.
+    #[must_use]
+    pub fn priced(self, price: &Cost) -> Self {
+        #[expect(clippy::cast_precision_loss, reason = "a price is no exact number")]
+        let cost = |tokens: u64, price: f64| tokens as f64 * price / 1e6;
+        let mut sum = Cost {
+            input: cost(self.input, price.input),
+            output: cost(self.output, price.output),
+            cache_read: cost(self.cache_read, price.cache_read),
+            cache_write: cost(self.cache_write, price.cache_write),
+            total: 0.0,
+        };
+        sum.total = sum.input + sum.output + sum.cache_read + sum.cache_write;
+        Self { cost: sum, ..self }
+    }
+}
+
 impl std::ops::AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
         self.input += other.input;

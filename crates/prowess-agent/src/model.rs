@@ -3,14 +3,17 @@
 //! A [`Model`] turns a [`Request`] into a stream of [`Delta`]s. Dropping the stream ends the call. A [`Draft`] puts the
 //! deltas together again, keyed by block, so that calls whose pieces arrive interleaved stay apart.
 
-use std::collections::HashMap;
+mod draft;
+mod remedy;
+
 use std::time::Duration;
 
 use futures_util::stream::BoxStream;
-use serde_json::{Map, Value};
 use thiserror::Error;
 
-use crate::message::{Assistant, Block, Message, StopReason, ToolCall, Usage, now};
+pub use draft::{Draft, Reply};
+
+use crate::message::{Message, StopReason, Usage};
 use crate::tool::ToolSpec;
 
 /// Something that answers. Others bring their own, so it is a trait.
@@ -215,6 +218,8 @@ pub enum ModelError {
         status: u16,
         /// What they said.
         said: String,
+        /// When to come back.
+        after: Option<Duration>,
     },
     /// Nobody is there, or the line went dead.
     #[error("{provider} cannot be reached: {why}")]
@@ -271,192 +276,27 @@ impl ModelError {
         }
     }
 
+    /// Whether another provider might do better with the same request.
+    #[must_use]
+    pub fn is_the_providers(&self) -> bool {
+        match self {
+            Self::Key { .. }
+            | Self::Busy { .. }
+            | Self::Server { .. }
+            | Self::Connection { .. }
+            | Self::Cut { .. }
+            | Self::Malformed { .. }
+            | Self::TooLong { .. } => true,
+            Self::Request { .. } | Self::Overflow { .. } | Self::Refused { .. } => false,
+        }
+    }
+
     /// When to come back, if the provider said so.
     #[must_use]
     pub fn after(&self) -> Option<Duration> {
         match self {
-            Self::Busy { after, .. } => *after,
+            Self::Busy { after, .. } | Self::Server { after, .. } => *after,
             _ => None,
         }
-    }
-}
-
-/// An answer on its way.
-#[derive(Debug)]
-pub struct Draft {
-    about: About,
-    places: HashMap<u32, usize>,
-    parts: Vec<Part>,
-    usage: Usage,
-    stop: Option<StopReason>,
-}
-
-/// A block on its way.
-#[derive(Debug)]
-enum Part {
-    Text { text: String, signature: String },
-    Thinking { text: String, signature: String, redacted: bool },
-    Call { id: String, name: String, json: String, signature: String },
-}
-
-/// An answer.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Reply {
-    /// What was said.
-    pub message: Assistant,
-    /// Calls, by id, whose arguments cannot be read, with the reason. They stand in the message with empty arguments.
-    pub broken: Vec<(String, String)>,
-}
-
-impl Draft {
-    /// Nothing yet, from the model that `about` is about.
-    #[must_use]
-    pub fn new(about: &About) -> Self {
-        Self { about: about.clone(), places: HashMap::new(), parts: Vec::new(), usage: Usage::default(), stop: None }
-    }
-
-    /// Takes one more piece.
-    pub fn apply(&mut self, delta: &Delta) {
-        match delta {
-            Delta::Text { block, text } => match self.part(*block, Part::text) {
-                Part::Text { text: all, .. } => all.push_str(text),
-                Part::Thinking { .. } | Part::Call { .. } => {}
-            },
-            Delta::Thinking { block, text } => match self.part(*block, Part::thinking) {
-                Part::Thinking { text: all, .. } => all.push_str(text),
-                Part::Text { .. } | Part::Call { .. } => {}
-            },
-            Delta::Redacted { block, data } => {
-                if let Part::Thinking { signature, redacted, .. } = self.part(*block, Part::thinking) {
-                    signature.push_str(data);
-                    *redacted = true;
-                }
-            }
-            Delta::Call { block, id, name } => {
-                if let Part::Call { id: known, name: so_far, .. } = self.part(*block, Part::call) {
-                    if known.is_empty() {
-                        known.push_str(id);
-                    }
-                    if so_far.is_empty() {
-                        so_far.push_str(name);
-                    }
-                }
-            }
-            Delta::Arguments { block, json } => {
-                if let Part::Call { json: all, .. } = self.part(*block, Part::call) {
-                    all.push_str(json);
-                }
-            }
-            Delta::Signature { block, text } => match self.part(*block, Part::text) {
-                Part::Text { signature, .. } | Part::Thinking { signature, .. } | Part::Call { signature, .. } => {
-                    signature.push_str(text);
-                }
-            },
-            Delta::Usage(usage) => self.usage = usage.totalled(),
-            Delta::Stop(stop) => self.stop = Some(*stop),
-        }
-    }
-
-    /// Whether the model said that it is done.
-    #[must_use]
-    pub fn is_done(&self) -> bool {
-        self.stop.is_some()
-    }
-
-    /// Whether nothing has come yet that anybody could have seen.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.parts.is_empty()
-    }
-
-    /// The answer. Calls are normal only in one that waits for tools.
-    #[must_use]
-    pub fn finish(self) -> Reply {
-        let mut broken = Vec::new();
-        let mut content = Vec::new();
-        for part in self.parts {
-            content.extend(part.finish(&mut broken));
-        }
-        let has_calls = content.iter().any(|block| matches!(block, Block::ToolCall(_)));
-        let stop_reason = match self.stop {
-            // Some servers say "stop" and mean the calls they have just made.
-            Some(StopReason::Stop) if has_calls => StopReason::ToolUse,
-            Some(StopReason::ToolUse) if !has_calls => StopReason::Stop,
-            Some(stop) => stop,
-            None => StopReason::Error,
-        };
-        let message = Assistant {
-            content,
-            api: self.about.api.word().to_owned(),
-            provider: self.about.provider,
-            model: self.about.model,
-            usage: self.usage,
-            stop_reason,
-            error_message: None,
-            timestamp: now(),
-        };
-        Reply { message, broken }
-    }
-
-    /// What there is when the call is broken off: no calls, for nobody knows whether they are whole.
-    #[must_use]
-    pub fn abandon(self, stop: StopReason, why: Option<String>) -> Assistant {
-        let mut message = self.finish().message;
-        message.content.retain(|block| !matches!(block, Block::ToolCall(_)));
-        message.stop_reason = stop;
-        message.error_message = why;
-        message
-    }
-
-    fn part(&mut self, block: u32, new: impl FnOnce() -> Part) -> &mut Part {
-        let place = *self.places.entry(block).or_insert_with(|| {
-            self.parts.push(new());
-            self.parts.len() - 1
-        });
-        &mut self.parts[place]
-    }
-}
-
-impl Part {
-    fn text() -> Self {
-        Self::Text { text: String::new(), signature: String::new() }
-    }
-
-    fn thinking() -> Self {
-        Self::Thinking { text: String::new(), signature: String::new(), redacted: false }
-    }
-
-    fn call() -> Self {
-        Self::Call { id: String::new(), name: String::new(), json: String::new(), signature: String::new() }
-    }
-
-    fn finish(self, broken: &mut Vec<(String, String)>) -> Option<Block> {
-        let some = |text: String| (!text.is_empty()).then_some(text);
-        match self {
-            Self::Text { text, signature } => {
-                (!text.is_empty()).then(|| Block::Text { text, text_signature: some(signature) })
-            }
-            Self::Thinking { text, signature, redacted } => (!text.is_empty() || !signature.is_empty())
-                .then(|| Block::Thinking { thinking: text, thinking_signature: some(signature), redacted }),
-            Self::Call { id, name, json, signature } => {
-                let arguments = arguments(&json).unwrap_or_else(|why| {
-                    broken.push((id.clone(), why));
-                    Map::new()
-                });
-                Some(Block::ToolCall(ToolCall { id, name, arguments, thought_signature: some(signature) }))
-            }
-        }
-    }
-}
-
-/// The arguments of a call. No text at all means none; half a text is not repaired, for it may mean something else.
-fn arguments(json: &str) -> Result<Map<String, Value>, String> {
-    if json.trim().is_empty() {
-        return Ok(Map::new());
-    }
-    match serde_json::from_str(json) {
-        Ok(Value::Object(arguments)) => Ok(arguments),
-        Ok(_) => Err("the arguments are not an object".to_owned()),
-        Err(error) => Err(format!("the arguments are not JSON: {error}")),
     }
 }

@@ -1,6 +1,20 @@
 //! Tools: what may a model do, and how is it told?
 
+mod edit;
+mod exec;
+mod named;
+mod network;
+mod permission;
+mod place;
+mod policy;
+mod process;
+mod read;
+mod secrets;
 mod set;
+mod standard;
+mod store;
+mod validate;
+mod write;
 
 use std::future::Future;
 use std::path::Path;
@@ -11,7 +25,17 @@ use prowess_exec::ToolResult;
 use prowess_exec::approver::Approver;
 use serde_json::{Map, Value};
 
+pub use edit::EditTool;
+pub use exec::{ExecTool, finished_since};
+pub use policy::ToolSettings;
+pub use process::ProcessTool;
+pub use read::ReadTool;
 pub use set::ToolSet;
+pub use standard::standard;
+pub use validate::validate;
+pub use write::WriteTool;
+
+pub(crate) use set::resolve;
 
 use crate::event::Events;
 use crate::skills::{SkillSet, Uses};
@@ -35,6 +59,11 @@ pub trait Tool: Send + Sync {
     /// Whether calls may run beside other calls. One that may not makes a whole batch run in order.
     fn order(&self) -> Order {
         Order::InTurn
+    }
+
+    /// Takes out of `text` what nobody may learn from this tool.
+    fn conceal(&self, text: &mut String) {
+        let _ = text;
     }
 
     /// Carries out a call whose arguments fit the schema. What goes wrong is a result the model reads.

@@ -1,0 +1,29 @@
+//! Remedies: what can a person do when a model did not answer?
+
+use super::ModelError;
+
+impl ModelError {
+    /// What to do about it, as the end of a sentence.
+    #[must_use]
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::Key { .. } => "check the key and the account; `prowess models` shows what is configured",
+            Self::Request { status: 404, .. } => {
+                "check the model's name and the base URL; `prowess models --probe` shows what answers"
+            }
+            Self::Request { .. } => "ask another model with --model, or begin anew with --new",
+            Self::Overflow { .. } => "begin anew with --new, or ask a model with more room with --model",
+            Self::Busy { .. } | Self::Server { .. } | Self::Cut { .. } => {
+                "try again later, or ask another model with --model"
+            }
+            Self::Connection { .. } => {
+                "check that it runs and that the base URL is right; `prowess models --probe` shows what answers"
+            }
+            Self::Malformed { .. } => {
+                "check the base URL and the wire format of the provider; `prowess models` shows them"
+            }
+            Self::TooLong { .. } => "ask for less at once, or ask another model with --model",
+            Self::Refused { .. } => "say it in other words, or ask another model with --model",
+        }
+    }
+}

@@ -1,0 +1,421 @@
+//! The index: which session is behind a key?
+//!
+//! `sessions.json`, an object with one entry a key. Two programs write it, so what this one does not know stays as it is.
+//! Writers take a lock, read it again, and put a new file in its place. An index that cannot be read is kept aside and
+//! made again from the transcripts.
+
+use std::io::{ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use super::key::SessionKey;
+use super::lock::{Lock, LockError};
+use super::{IndexError, files};
+use crate::event::End;
+use crate::message::{Usage, now};
+use crate::model::About;
+
+/// How long other writers are waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The largest index that is read. The peer's entries have tens of kilobytes each.
+const MAX_BYTES: u64 = 256 * 1_024 * 1_024;
+
+/// How many broken indexes are kept aside before the oldest name is used again.
+const MAX_BROKEN: usize = 1_000;
+
+/// What of an entry belongs to one session and not to its key; a new session begins without it.
+const OF_THE_SESSION: [&str; 14] = [
+    "sessionFile",
+    "systemSent",
+    "abortedLastRun",
+    "skillsSnapshot",
+    "systemPromptReport",
+    "inputTokens",
+    "outputTokens",
+    "totalTokens",
+    "totalTokensFresh",
+    "contextTokens",
+    "cacheRead",
+    "cacheWrite",
+    "compactionCount",
+    "cliSessionIds",
+];
+
+/// The index of one agent's sessions.
+#[derive(Debug, Clone)]
+pub(crate) struct Index {
+    folder: PathBuf,
+    path: PathBuf,
+}
+
+/// A session as the index knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Known {
+    pub(crate) id: String,
+    pub(crate) file: Option<String>,
+    pub(crate) updated: u64,
+    pub(crate) model: Option<String>,
+}
+
+/// A session that was found or made, and what had to be mended for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) known: Known,
+    pub(crate) mended: Option<String>,
+}
+
+/// What a turn was, in the words of the index: lists of sessions show it, here and in OpenClaw.
+#[derive(Debug, Clone, Copy)]
+pub struct Spent<'a> {
+    /// Who answered.
+    pub about: &'a About,
+    /// Tokens of all calls of the model.
+    pub usage: &'a Usage,
+    /// Tokens of the last one.
+    pub last: &'a Usage,
+    /// How it ended.
+    pub end: &'a End,
+}
+
+/// Something that the index says of a session.
+pub(crate) type Field = (&'static str, Value);
+
+impl Spent<'_> {
+    pub(crate) fn fields(&self) -> Vec<Field> {
+        let mut fields = vec![
+            ("modelProvider", self.about.provider.as_str().into()),
+            ("model", self.about.model.as_str().into()),
+            ("abortedLastRun", (*self.end == End::Interrupted).into()),
+        ];
+        if self.about.context_window > 0 {
+            fields.push(("contextTokens", self.about.context_window.into()));
+        }
+        // A turn without the model leaves the counts of the one before.
+        if self.usage.total_tokens > 0 {
+            let context = self.last.input + self.last.cache_read + self.last.cache_write;
+            fields.extend([
+                ("inputTokens", self.usage.input.into()),
+                ("outputTokens", self.usage.output.into()),
+                ("cacheRead", self.usage.cache_read.into()),
+                ("cacheWrite", self.usage.cache_write.into()),
+                ("totalTokens", context.into()),
+                ("totalTokensFresh", (context > 0).into()),
+            ]);
+        }
+        fields
+    }
+}
+
+/// What an attempt to read the index found.
+enum Content {
+    Entries(Map<String, Value>),
+    Missing,
+    Broken,
+}
+
+impl Index {
+    /// The index in `folder`.
+    pub(crate) fn new(folder: &Path) -> Self {
+        Self { folder: folder.to_owned(), path: folder.join("sessions.json") }
+    }
+
+    /// All sessions by their keys. A broken index gives what the transcripts say, and stays as it is.
+    pub(crate) fn load(&self) -> Result<Vec<(String, Known)>, IndexError> {
+        let entries = match self.read().map_err(|error| self.io(error))? {
+            Content::Entries(entries) => entries,
+            Content::Missing | Content::Broken => self.rebuild(),
+        };
+        Ok(entries.into_iter().filter_map(|(key, entry)| Some((key, known(&entry)?))).collect())
+    }
+
+    /// The session behind `key`, made by `fresh` if there is none yet.
+    pub(crate) fn find(&self, key: &SessionKey, fresh: impl FnOnce() -> String) -> Result<Found, IndexError> {
+        let look = |entries: &Map<String, Value>| entries.get(&name_of(entries, key)).and_then(known);
+        // Whoever only looks needs no lock, for the file is always a whole one.
+        if let Content::Entries(entries) = self.read().map_err(|error| self.io(error))?
+            && let Some(found) = look(&entries)
+        {
+            return Ok(Found { known: found, mended: None });
+        }
+        let (known, mended) = self.update(PATIENCE, |entries| {
+            if let Some(found) = look(entries) {
+                return found;
+            }
+            let name = name_of(entries, key);
+            self.begin(entries, &name, fresh())
+        })?;
+        Ok(Found { known, mended })
+    }
+
+    /// A new session behind `key`. The transcript of the old one stays.
+    pub(crate) fn reset(&self, key: &SessionKey, id: String) -> Result<Found, IndexError> {
+        let (known, mended) = self.update(PATIENCE, |entries| {
+            let name = name_of(entries, key);
+            if let Some(entry) = entries.get_mut(&name).and_then(Value::as_object_mut) {
+                entry.retain(|field, _| !OF_THE_SESSION.contains(&field.as_str()));
+            }
+            self.begin(entries, &name, id)
+        })?;
+        Ok(Found { known, mended })
+    }
+
+    /// Notes that the session was used just now, and what for, unless another took its place or somebody else is
+    /// writing. Says whether there is nothing left to note.
+    pub(crate) fn touch(&self, key: &SessionKey, id: &str, fields: &[Field]) -> Result<bool, IndexError> {
+        let touched = self.update(Duration::ZERO, |entries| {
+            let name = name_of(entries, key);
+            if entries.get(&name).and_then(known).is_some_and(|known| known.id == id) {
+                set(entries, &name, "updatedAt", now().into());
+                for (field, value) in fields {
+                    set(entries, &name, field, value.clone());
+                }
+            }
+        });
+        match touched {
+            Err(IndexError::Busy { .. }) => Ok(false),
+            other => other.map(|_| true),
+        }
+    }
+
+    fn begin(&self, entries: &mut Map<String, Value>, name: &str, id: String) -> Known {
+        let file = self.folder.join(files::name(&id)).to_string_lossy().into_owned();
+        let updated = now();
+        set(entries, name, "sessionId", id.clone().into());
+        set(entries, name, "updatedAt", updated.into());
+        set(entries, name, "sessionFile", file.clone().into());
+        Known { id, file: Some(file), updated, model: None }
+    }
+
+    /// Changes the entries. Nobody else writes between the reading and the writing. Also says what had to be mended.
+    fn update<T>(
+        &self,
+        patience: Duration,
+        change: impl FnOnce(&mut Map<String, Value>) -> T,
+    ) -> Result<(T, Option<String>), IndexError> {
+        let _lock = Lock::wait(&self.path, patience).map_err(|error| match error {
+            LockError::Held(pid) => IndexError::Busy { path: self.path.clone(), pid },
+            LockError::Io(path, source) => IndexError::Io { path, source },
+        })?;
+        let work = || {
+            let (mut entries, mended) = match self.read()? {
+                Content::Entries(entries) => (entries, None),
+                // Somebody may have been killed after keeping it aside.
+                Content::Missing => (self.rebuild(), None),
+                Content::Broken => {
+                    let kept = self.keep_aside()?;
+                    let told = "the index of sessions was broken and was made again from the transcripts";
+                    (self.rebuild(), Some(format!("{told}; the old one is kept as {}", kept.display())))
+                }
+            };
+            let done = change(&mut entries);
+            self.write(&Value::Object(entries))?;
+            Ok((done, mended))
+        };
+        work().map_err(|error| self.io(error))
+    }
+
+    fn read(&self) -> std::io::Result<Content> {
+        let file = match files::open(&self.path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Content::Missing),
+            Err(error) => return Err(error),
+        };
+        if file.metadata()?.len() > MAX_BYTES {
+            return Ok(Content::Broken);
+        }
+        let mut text = Vec::new();
+        file.take(MAX_BYTES).read_to_end(&mut text)?;
+        Ok(match serde_json::from_slice(&text) {
+            Ok(Value::Object(entries)) => Content::Entries(entries),
+            Ok(_) | Err(_) => Content::Broken,
+        })
+    }
+
+    fn write(&self, entries: &Value) -> std::io::Result<()> {
+        // A link keeps pointing where the operator pointed it. The temporary file is for its owner's eyes only.
+        let target = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
+        let folder = target.parent().unwrap_or(Path::new("."));
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        let mut text = serde_json::to_vec_pretty(entries)?;
+        text.push(b'\n');
+        file.write_all(&text)?;
+        file.as_file().sync_data()?;
+        file.persist(&target).map_err(|error| error.error)?;
+        Ok(())
+    }
+
+    /// Moves a broken index out of the way. Says where it is then.
+    fn keep_aside(&self) -> std::io::Result<PathBuf> {
+        let name = |number: usize| self.folder.join(format!("sessions.json.broken-{number}"));
+        let free = (1..MAX_BROKEN).map(name).find(|path| std::fs::symlink_metadata(path).is_err());
+        let kept = free.unwrap_or_else(|| name(MAX_BROKEN));
+        std::fs::rename(&self.path, &kept)?;
+        Ok(kept)
+    }
+
+    /// What the first lines of the transcripts say. Where a key had several sessions, the newest counts.
+    fn rebuild(&self) -> Map<String, Value> {
+        let mut found: Vec<_> = files::list(&self.folder)
+            .into_iter()
+            .filter_map(|file| Some((file.changed, files::key_of(&file.path)?, file.id)))
+            .collect();
+        found.sort();
+        let mut entries = Map::new();
+        for (changed, key, id) in found {
+            self.begin(&mut entries, &key, id);
+            set(&mut entries, &key, "updatedAt", changed.into());
+        }
+        entries
+    }
+
+    fn io(&self, source: std::io::Error) -> IndexError {
+        IndexError::Io { path: self.path.clone(), source }
+    }
+}
+
+/// The name under which `key` stands in the index: older programs did not write them in lower case.
+fn name_of(entries: &Map<String, Value>, key: &SessionKey) -> String {
+    let name = key.to_string();
+    if entries.contains_key(&name) {
+        return name;
+    }
+    entries.keys().find(|other| other.trim().to_lowercase() == name).cloned().unwrap_or(name)
+}
+
+/// Reads an entry. One whose id is none, or leads elsewhere, is no entry.
+fn known(entry: &Value) -> Option<Known> {
+    let text = |key: &str| entry.get(key).and_then(Value::as_str).map(str::to_owned);
+    let id = text("sessionId").filter(|id| files::is_id(id))?;
+    let updated = entry.get("updatedAt").and_then(Value::as_u64).unwrap_or_default();
+    Some(Known { id, file: text("sessionFile"), updated, model: text("model") })
+}
+
+fn set(entries: &mut Map<String, Value>, name: &str, field: &str, value: Value) {
+    let entry = entries.entry(name).or_insert_with(|| Value::Object(Map::new()));
+    if !entry.is_object() {
+        *entry = Value::Object(Map::new());
+    }
+    if let Some(entry) = entry.as_object_mut() {
+        entry.insert(field.to_owned(), value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prowess_testkit::Tree;
+    use serde_json::json;
+
+    use super::*;
+
+    fn written(tree: &Tree) -> Value {
+        serde_json::from_str(&std::fs::read_to_string(tree.path("sessions.json")).expect("an index")).expect("JSON")
+    }
+
+    fn main_key() -> SessionKey {
+        SessionKey::new("main", "main")
+    }
+
+    #[test]
+    fn what_is_not_known_stays() {
+        let before = json!({
+            "Agent:Main:Main": {"sessionId": "one", "updatedAt": 1, "chatType": "direct", "skillsSnapshot": {"prompt": "p"}},
+            "global": {"sessionId": "two", "updatedAt": 2},
+            "odd": [1, 2, 3]
+        });
+        let tree = Tree::new().file("sessions.json", before.to_string());
+        let index = Index::new(&tree.path(""));
+        let found = index.find(&main_key(), || panic!("there is one")).expect("an index");
+        assert_eq!(found.known.id, "one");
+        assert_eq!(written(&tree), before);
+        index.touch(&main_key(), "one", &[]).expect("an index");
+        let mut after = written(&tree);
+        assert!(after["Agent:Main:Main"]["updatedAt"].as_u64() > Some(1));
+        after["Agent:Main:Main"]["updatedAt"] = 1.into();
+        assert_eq!(after, before);
+
+        index.reset(&main_key(), "three".to_owned()).expect("an index");
+        let entry = &written(&tree)["Agent:Main:Main"];
+        assert_eq!((&entry["sessionId"], &entry["chatType"]), (&json!("three"), &json!("direct")));
+        assert_eq!(entry.get("skillsSnapshot"), None);
+    }
+
+    #[test]
+    fn a_broken_index_is_kept_and_made_again() {
+        for broken in ["{\"agent:main:main\": {\"sess", "[]", "", "\0\0\0"] {
+            let header = r#"{"type":"session","version":3,"id":"abc","sessionKey":"agent:main:main"}"#;
+            let tree = Tree::new().file("sessions.json", broken).file("abc.jsonl", header);
+            let index = Index::new(&tree.path(""));
+            let loaded = index.load().expect("an index");
+            assert_eq!(
+                loaded.iter().map(|(key, one)| (key.as_str(), one.id.as_str())).collect::<Vec<_>>(),
+                [("agent:main:main", "abc")]
+            );
+            assert!(!tree.path("sessions.json.broken-1").exists(), "looking changes nothing");
+            assert_eq!(index.find(&main_key(), || panic!("there is one")).expect("an index").known.id, "abc");
+            assert_eq!(std::fs::read_to_string(tree.path("sessions.json.broken-1")).expect("kept"), broken);
+            assert_eq!(written(&tree)["agent:main:main"]["sessionId"], "abc");
+            std::fs::remove_file(tree.path("sessions.json")).expect("it was there");
+            assert_eq!(index.find(&main_key(), || panic!("there is one")).expect("an index").known.id, "abc");
+        }
+    }
+
+    #[test]
+    fn an_id_that_leads_elsewhere_is_none() {
+        for id in ["../../etc/passwd", "", ".", "a/b", "-x", "a\0b"] {
+            let before = json!({"agent:main:main": {"sessionId": id, "updatedAt": 1}});
+            let tree = Tree::new().file("sessions.json", before.to_string());
+            let found = Index::new(&tree.path("")).find(&main_key(), || "fresh".to_owned()).expect("an index");
+            assert_eq!(found.known.id, "fresh", "{id:?}");
+        }
+    }
+
+    /// The fields that OpenClaw 2026.3.2 writes after a turn of two calls, as it was seen to write them.
+    #[test]
+    fn a_turn_leaves_what_lists_show() {
+        let tree = Tree::new();
+        let index = Index::new(&tree.path(""));
+        index.find(&main_key(), || "one".to_owned()).expect("an index");
+        let about = About {
+            provider: "loop".to_owned(),
+            model: "m1".to_owned(),
+            api: crate::model::Api::Chat,
+            context_window: 64_000,
+            max_tokens: 2_000,
+        };
+        let call = Usage { input: 50, output: 5, ..Usage::default() }.totalled();
+        let mut both = call;
+        both += call;
+        let spent = Spent { about: &about, usage: &both, last: &call, end: &End::Answered };
+        index.touch(&main_key(), "one", &spent.fields()).expect("an index");
+        let mut entry = written(&tree)["agent:main:main"].clone();
+        for other in ["sessionId", "sessionFile", "updatedAt"] {
+            entry.as_object_mut().expect("an entry").remove(other).expect("it is there");
+        }
+        let expected = json!({
+            "modelProvider": "loop", "model": "m1", "contextTokens": 64_000, "abortedLastRun": false,
+            "inputTokens": 100, "outputTokens": 10, "totalTokens": 50, "totalTokensFresh": true,
+            "cacheRead": 0, "cacheWrite": 0,
+        });
+        assert_eq!(entry, expected);
+
+        let nothing = Usage::default();
+        let spent = Spent { usage: &nothing, last: &nothing, end: &End::Interrupted, ..spent };
+        index.touch(&main_key(), "one", &spent.fields()).expect("an index");
+        let entry = &written(&tree)["agent:main:main"];
+        assert_eq!((&entry["abortedLastRun"], &entry["totalTokens"]), (&json!(true), &json!(50)));
+    }
+
+    #[test]
+    fn touching_never_brings_an_old_session_back() {
+        let tree = Tree::new();
+        let index = Index::new(&tree.path(""));
+        index.find(&main_key(), || "old".to_owned()).expect("an index");
+        index.reset(&main_key(), "new".to_owned()).expect("an index");
+        let before = written(&tree);
+        index.touch(&main_key(), "old", &[]).expect("an index");
+        assert_eq!(written(&tree), before);
+    }
+}
