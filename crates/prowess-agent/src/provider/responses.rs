@@ -1,0 +1,546 @@
+//! OpenAI Responses: how is a request written, and what does each event of the answer say?
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+
+use super::chat::effort;
+use super::{Endpoint, fault, is_broken_off, picture, placeholder, result_text, tokens};
+use crate::message::{Assistant, Block, Message, StopReason, ToolCall, Usage};
+use crate::model::{Delta, ModelError, Request};
+use crate::repair::ids::{Ids, Rule};
+
+/// The longest id that is taken back.
+const MAX_ID: usize = 64;
+
+/// The body of a request.
+#[must_use]
+pub fn body(request: &Request<'_>, endpoint: &Endpoint) -> Value {
+    let mut body = json!({"model": endpoint.model, "input": null, "stream": true, "store": false});
+    // The macro would copy it, and it may be long.
+    body["input"] = Value::Array(conversation(request.messages, endpoint));
+    if !request.system.is_empty() {
+        body["instructions"] = json!(request.system);
+    }
+    if !request.tools.is_empty() {
+        let tools = request.tools.iter().map(|tool| {
+            json!({
+                "type": "function", "name": tool.name, "description": tool.description,
+                "parameters": tool.parameters, "strict": false
+            })
+        });
+        body["tools"] = tools.collect();
+    }
+    if let Some(max_tokens) = endpoint.answer_tokens(request) {
+        body["max_output_tokens"] = json!(max_tokens);
+    }
+    if let Some(effort) = effort(request.thinking) {
+        body["reasoning"] = json!({"effort": effort, "summary": "auto"});
+        body["include"] = json!(["reasoning.encrypted_content"]);
+    }
+    if endpoint.is_openai() && !request.session.is_empty() {
+        body["prompt_cache_key"] = json!(request.session);
+    }
+    body
+}
+
+fn conversation(messages: &[Message], endpoint: &Endpoint) -> Vec<Value> {
+    let mut ids = Ids::new(Rule::Keep);
+    let mut items = Vec::new();
+    for message in messages {
+        match message {
+            Message::User(user) => {
+                let content = user_parts(&user.content, endpoint);
+                if !content.is_empty() {
+                    items.push(json!({"type": "message", "role": "user", "content": content}));
+                }
+            }
+            Message::Assistant(assistant) => items.extend(assistant_items(assistant, endpoint, &mut ids)),
+            Message::ToolResult(reply) => items.push(json!({
+                "type": "function_call_output",
+                "call_id": ids.rewrite(call_id(&reply.tool_call_id)),
+                "output": result_text(&reply.content)
+            })),
+        }
+    }
+    items
+}
+
+/// OpenClaw writes the id of a call and the id of its item into one, with a bar between them.
+fn call_id(id: &str) -> &str {
+    match id.split_once('|') {
+        Some((call, _)) if !call.is_empty() => call,
+        _ => id,
+    }
+}
+
+fn user_parts(blocks: &[Block], endpoint: &Endpoint) -> Vec<Value> {
+    let part = |text: &str| json!({"type": "input_text", "text": text});
+    blocks
+        .iter()
+        .filter_map(|block| match block {
+            Block::Text { text, .. } => (!text.is_empty()).then(|| part(text)),
+            Block::Other(value) => Some(match picture(block).filter(|_| endpoint.takes_images) {
+                Some(picture) => {
+                    let url = format!("data:{};base64,{}", picture.mime, picture.data);
+                    json!({"type": "input_image", "detail": "auto", "image_url": url})
+                }
+                None => part(&placeholder(value)),
+            }),
+            Block::Thinking { .. } | Block::ToolCall(_) => None,
+        })
+        .collect()
+}
+
+fn assistant_items(message: &Assistant, endpoint: &Endpoint, ids: &mut Ids) -> Vec<Value> {
+    ids.begin_reply();
+    let is_own = endpoint.wrote(message) && !is_broken_off(message);
+    let mut items = Vec::new();
+    // A thought is taken back only in front of what it led to.
+    let mut thoughts = Vec::new();
+    for block in &message.content {
+        let item = match block {
+            Block::Thinking { thinking_signature: Some(signature), .. } if is_own => {
+                thoughts.extend(reasoning_item(signature));
+                continue;
+            }
+            Block::Text { text, .. } if text.is_empty() => continue,
+            Block::Text { text, text_signature } => text_item(text, text_signature.as_deref().filter(|_| is_own)),
+            Block::ToolCall(call) => call_item(call, is_own, ids),
+            Block::Thinking { .. } | Block::Other(_) => continue,
+        };
+        items.append(&mut thoughts);
+        items.push(item);
+    }
+    items
+}
+
+/// The item that a signature is, if it can be sent back: nothing is stored, so without its content an id means nothing.
+fn reasoning_item(signature: &str) -> Option<Value> {
+    let item: Value = serde_json::from_str(signature).ok()?;
+    let has_content = item["encrypted_content"].as_str().is_some_and(|content| !content.is_empty());
+    (item["type"] == "reasoning" && has_content).then_some(item)
+}
+
+fn text_item(text: &str, signature: Option<&str>) -> Value {
+    let mut item = json!({
+        "type": "message", "role": "assistant", "status": "completed",
+        "content": [{"type": "output_text", "text": text, "annotations": []}]
+    });
+    if let Some(id) = signature.and_then(|signature| item_id(signature, "msg_")) {
+        item["id"] = json!(id);
+    }
+    item
+}
+
+fn call_item(call: &ToolCall, is_own: bool, ids: &mut Ids) -> Value {
+    let mut item = json!({
+        "type": "function_call", "call_id": ids.rewrite(call_id(&call.id)), "name": call.name,
+        "arguments": Value::Object(call.arguments.clone()).to_string()
+    });
+    let after_bar = call.id.split_once('|').map(|(_, item)| item);
+    let signature = call.thought_signature.as_deref().or(after_bar).filter(|_| is_own);
+    if let Some(id) = signature.and_then(|signature| item_id(signature, "fc_")) {
+        item["id"] = json!(id);
+    }
+    item
+}
+
+/// The id of an item from a signature: the id itself, or an object with it, as OpenClaw writes it for texts.
+fn item_id(signature: &str, start: &str) -> Option<String> {
+    let inner = serde_json::from_str::<Value>(signature).ok().and_then(|value| value["id"].as_str().map(str::to_owned));
+    let id = inner.unwrap_or_else(|| signature.to_owned());
+    (id.starts_with(start) && id.len() <= MAX_ID).then_some(id)
+}
+
+/// Reads the events of one answer.
+#[derive(Debug)]
+pub struct Reader {
+    provider: String,
+    items: HashMap<u32, Item>,
+    newest: u32,
+    pub(super) stopped: bool,
+    pub(super) over: bool,
+}
+
+/// What is known of an item of the answer.
+#[derive(Debug, Default)]
+struct Item {
+    /// Whether its text, thought or arguments came in pieces; then the end, which has all of it, says nothing new.
+    in_pieces: bool,
+    done: bool,
+}
+
+impl Reader {
+    /// For an answer of `provider`.
+    #[must_use]
+    pub fn new(provider: &str) -> Self {
+        Self { provider: provider.to_owned(), items: HashMap::new(), newest: 0, stopped: false, over: false }
+    }
+
+    /// Takes one event.
+    pub fn event(&mut self, name: &str, data: &str) -> Result<Vec<Delta>, ModelError> {
+        if data.trim().is_empty() || data.trim() == "[DONE]" {
+            return Ok(Vec::new());
+        }
+        let event: Value =
+            serde_json::from_str(data).map_err(|_| fault::unreadable(&self.provider, "an event is not JSON", data))?;
+        let kind = event["type"].as_str().unwrap_or(name);
+        self.take(kind, &event)
+    }
+
+    /// Takes a whole answer of a server that does not stream.
+    pub(super) fn whole(&mut self, answer: &Value) -> Result<Vec<Delta>, ModelError> {
+        if answer["error"].is_null() && !answer["output"].is_array() {
+            return Err(fault::unreadable(&self.provider, "it is not a response", &answer.to_string()));
+        }
+        self.finish(answer)
+    }
+
+    fn take(&mut self, kind: &str, event: &Value) -> Result<Vec<Delta>, ModelError> {
+        let block = event["output_index"].as_u64().and_then(|index| u32::try_from(index).ok()).unwrap_or(self.newest);
+        let delta = || event["delta"].as_str().unwrap_or("").to_owned();
+        Ok(match kind {
+            "response.output_item.added" => {
+                self.newest = block;
+                self.items.entry(block).or_default();
+                begin(block, &event["item"])
+            }
+            "response.output_text.delta" | "response.refusal.delta" => {
+                self.in_pieces(block, Delta::Text { block, text: delta() })
+            }
+            "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
+                self.in_pieces(block, Delta::Thinking { block, text: delta() })
+            }
+            "response.reasoning_summary_part.added" if event["summary_index"].as_u64().unwrap_or(0) > 0 => {
+                vec![Delta::Thinking { block, text: "\n\n".to_owned() }]
+            }
+            "response.function_call_arguments.delta" => {
+                self.in_pieces(block, Delta::Arguments { block, json: delta() })
+            }
+            "response.function_call_arguments.done" => {
+                let all = event["arguments"].as_str().unwrap_or("").to_owned();
+                if self.items.entry(block).or_default().in_pieces {
+                    Vec::new()
+                } else {
+                    self.in_pieces(block, Delta::Arguments { block, json: all })
+                }
+            }
+            "response.output_item.done" => self.end(block, &event["item"]),
+            "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" => {
+                self.finish(&event["response"])?
+            }
+            "error" => {
+                let error = if event["error"].is_object() { &event["error"] } else { event };
+                return Err(fault::of_object(&self.provider, error));
+            }
+            _ if event["error"].is_object() => return Err(fault::of_object(&self.provider, &event["error"])),
+            _ => Vec::new(),
+        })
+    }
+
+    fn in_pieces(&mut self, block: u32, delta: Delta) -> Vec<Delta> {
+        self.items.entry(block).or_default().in_pieces = true;
+        vec![delta]
+    }
+
+    /// An item is whole: what did not come in pieces comes now, and what goes back with it.
+    fn end(&mut self, block: u32, whole: &Value) -> Vec<Delta> {
+        let item = self.items.entry(block).or_default();
+        if std::mem::replace(&mut item.done, true) {
+            return Vec::new();
+        }
+        let mut deltas = begin(block, whole);
+        if !item.in_pieces {
+            deltas.extend(contents(block, whole));
+        }
+        let signature = match whole["type"].as_str().unwrap_or("") {
+            "reasoning" => {
+                whole["encrypted_content"].as_str().filter(|content| !content.is_empty()).map(|_| whole.to_string())
+            }
+            "message" | "function_call" => whole["id"].as_str().map(str::to_owned),
+            _ => None,
+        };
+        deltas.extend(signature.map(|text| Delta::Signature { block, text }));
+        deltas
+    }
+
+    fn finish(&mut self, response: &Value) -> Result<Vec<Delta>, ModelError> {
+        let provider = || self.provider.clone();
+        let stop = match response["status"].as_str().unwrap_or("completed") {
+            "completed" => StopReason::Stop,
+            "incomplete" => match response["incomplete_details"]["reason"].as_str().unwrap_or("") {
+                "max_output_tokens" | "max_tokens" => StopReason::Length,
+                "content_filter" => {
+                    let said = "a content filter stopped the answer".to_owned();
+                    return Err(ModelError::Refused { provider: provider(), said });
+                }
+                other => {
+                    return Err(fault::unreadable(&self.provider, "it is incomplete for an unknown reason", other));
+                }
+            },
+            "failed" => return Err(fault::of_object(&self.provider, &response["error"])),
+            _ if !response["error"].is_null() => return Err(fault::of_object(&self.provider, &response["error"])),
+            // Cancelled, or still queued: there is no more to come.
+            _ => return Err(ModelError::Cut { provider: provider() }),
+        };
+        let mut deltas = Vec::new();
+        for (index, item) in (0_u32..).zip(response["output"].as_array().into_iter().flatten()) {
+            deltas.extend(self.end(index, item));
+        }
+        if response["usage"].is_object() {
+            deltas.push(Delta::Usage(usage_of(&response["usage"])));
+        }
+        deltas.push(Delta::Stop(stop));
+        self.stopped = true;
+        self.over = true;
+        Ok(deltas)
+    }
+}
+
+/// What kind of block an item is. Said again it changes nothing.
+fn begin(block: u32, item: &Value) -> Vec<Delta> {
+    let text = |key: &str| item[key].as_str().unwrap_or("").to_owned();
+    match item["type"].as_str().unwrap_or("") {
+        "message" => vec![Delta::Text { block, text: String::new() }],
+        "reasoning" => vec![Delta::Thinking { block, text: String::new() }],
+        "function_call" => vec![Delta::Call { block, id: text("call_id"), name: text("name") }],
+        _ => Vec::new(),
+    }
+}
+
+/// All that an item says.
+fn contents(block: u32, item: &Value) -> Vec<Delta> {
+    let texts = |list: &str, keys: &[&str], between: &str| {
+        let parts = item[list].as_array().into_iter().flatten();
+        let texts: Vec<&str> = parts.filter_map(|part| keys.iter().find_map(|key| part[*key].as_str())).collect();
+        texts.join(between)
+    };
+    match item["type"].as_str().unwrap_or("") {
+        "message" => vec![Delta::Text { block, text: texts("content", &["text", "refusal"], "") }],
+        "reasoning" => {
+            let summary = texts("summary", &["text"], "\n\n");
+            let text = if summary.is_empty() { texts("content", &["text"], "\n\n") } else { summary };
+            vec![Delta::Thinking { block, text }]
+        }
+        "function_call" => {
+            vec![Delta::Arguments { block, json: item["arguments"].as_str().unwrap_or("").to_owned() }]
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn usage_of(usage: &Value) -> Usage {
+    let cache_read = tokens(usage, "/input_tokens_details/cached_tokens");
+    Usage {
+        input: tokens(usage, "/input_tokens").saturating_sub(cache_read),
+        output: tokens(usage, "/output_tokens"),
+        cache_read,
+        ..Usage::default()
+    }
+    .totalled()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{ToolReply, User};
+    use crate::model::{About, Api, Draft, Thinking};
+    use crate::tool::ToolSpec;
+
+    fn read(events: &[Value]) -> Result<Assistant, ModelError> {
+        let mut reader = Reader::new("openai");
+        let about = About {
+            provider: "openai".to_owned(),
+            model: "m".to_owned(),
+            api: Api::Responses,
+            context_window: 0,
+            max_tokens: 0,
+        };
+        let mut draft = Draft::new(&about);
+        for event in events {
+            for delta in reader.event("", &event.to_string())? {
+                draft.apply(&delta);
+            }
+        }
+        assert!(reader.stopped && reader.over);
+        Ok(draft.finish().message)
+    }
+
+    fn completed() -> Value {
+        json!({"type": "response.completed", "response": {"status": "completed", "usage": {
+            "input_tokens": 10, "input_tokens_details": {"cached_tokens": 4},
+            "output_tokens": 7, "output_tokens_details": {"reasoning_tokens": 5}
+        }}})
+    }
+
+    fn reasoning() -> Value {
+        json!({"type": "reasoning", "id": "rs_1", "encrypted_content": "enc", "summary": [
+            {"type": "summary_text", "text": "one"}, {"type": "summary_text", "text": "two"}
+        ]})
+    }
+
+    fn function(n: u32) -> Value {
+        let arguments = format!("{{\"n\":{n}}}");
+        json!({
+            "type": "function_call", "id": format!("fc_{n}"), "call_id": format!("call_{n}"), "name": "read",
+            "arguments": arguments
+        })
+    }
+
+    /// The same answer in three ways: in interleaved pieces, in whole items, and only at the end.
+    fn three_ways() -> [Vec<Value>; 3] {
+        let items = [reasoning(), function(1), function(2)];
+        let done = |(index, item): (usize, &Value)| json!({"type": "response.output_item.done", "output_index": index, "item": item});
+        let whole: Vec<Value> = items.iter().enumerate().map(done).collect();
+        let at = |index: u32, kind: &str, delta: &str| json!({"type": kind, "output_index": index, "delta": delta});
+        let thought = "response.reasoning_summary_text.delta";
+        let arguments = "response.function_call_arguments.delta";
+        let begun = |index: u32, kind: &str, call: &str| {
+            let item = json!({"type": kind, "call_id": call, "name": "read", "arguments": ""});
+            json!({"type": "response.output_item.added", "output_index": index, "item": item})
+        };
+        let mut pieces = vec![
+            json!({"type": "response.created", "response": {"status": "in_progress"}}),
+            begun(0, "reasoning", ""),
+            json!({"type": "response.reasoning_summary_part.added", "output_index": 0, "summary_index": 0}),
+            at(0, thought, "on"),
+            at(0, thought, "e"),
+            json!({"type": "response.reasoning_summary_part.added", "output_index": 0, "summary_index": 1}),
+            at(0, thought, "two"),
+            begun(1, "function_call", "call_1"),
+            begun(2, "function_call", "call_2"),
+            at(1, arguments, "{\"n\""),
+            at(2, arguments, "{\"n\":2"),
+            at(1, arguments, ":1}"),
+            at(2, arguments, "}"),
+            json!({"type": "response.function_call_arguments.done", "output_index": 1, "arguments": "{\"n\":1}"}),
+        ];
+        pieces.extend(whole.clone());
+        pieces.push(completed());
+        let mut last = completed();
+        last["response"]["output"] = json!(items);
+        [pieces, whole.into_iter().chain([completed()]).collect(), vec![last]]
+    }
+
+    #[test]
+    fn an_answer_is_the_same_however_it_comes() {
+        for events in three_ways() {
+            let message = read(&events).expect("an answer");
+            let calls: Vec<(&str, Value, Option<&str>)> = message
+                .calls()
+                .map(|call| {
+                    (call.id.as_str(), Value::Object(call.arguments.clone()), call.thought_signature.as_deref())
+                })
+                .collect();
+            assert_eq!(calls, [("call_1", json!({"n": 1}), Some("fc_1")), ("call_2", json!({"n": 2}), Some("fc_2"))]);
+            let thinking = Block::Thinking {
+                thinking: "one\n\ntwo".to_owned(),
+                thinking_signature: Some(reasoning().to_string()),
+                redacted: false,
+            };
+            assert_eq!(message.content[0], thinking);
+            let usage = message.usage;
+            assert_eq!((usage.input, usage.cache_read, usage.output, usage.total_tokens), (6, 4, 7, 17));
+            assert_eq!(message.stop_reason, StopReason::ToolUse);
+        }
+    }
+
+    #[test]
+    fn every_end_is_known() {
+        let ended = |kind: &str, response: Value| read(&[json!({"type": kind, "response": response})]);
+        let incomplete = |reason: &str| {
+            ended("response.incomplete", json!({"status": "incomplete", "incomplete_details": {"reason": reason}}))
+        };
+        assert_eq!(incomplete("max_output_tokens").expect("an answer").stop_reason, StopReason::Length);
+        assert!(matches!(incomplete("content_filter"), Err(ModelError::Refused { .. })));
+        assert!(matches!(incomplete("whim"), Err(ModelError::Malformed { .. })));
+        let failed =
+            |code: &str| ended("response.failed", json!({"status": "failed", "error": {"code": code, "message": "x"}}));
+        assert!(matches!(failed("server_error"), Err(ModelError::Server { .. })));
+        assert!(matches!(failed("rate_limit_exceeded"), Err(ModelError::Busy { .. })));
+        assert!(matches!(failed("context_length_exceeded"), Err(ModelError::Overflow { .. })));
+        let error = json!({"type": "error", "code": "invalid_api_key", "message": "x", "param": null});
+        assert!(matches!(read(&[error]), Err(ModelError::Key { .. })));
+        assert!(matches!(ended("response.cancelled", json!({"status": "cancelled"})), Err(ModelError::Cut { .. })));
+    }
+
+    fn written(messages: &[Message], thinking: Thinking) -> Value {
+        let tools =
+            [ToolSpec { name: "read".to_owned(), description: "d".to_owned(), parameters: json!({"type": "object"}) }];
+        let request = Request { system: "be good", messages, tools: &tools, max_tokens: None, thinking, session: "s" };
+        body(&request, &Endpoint::new("openai", "https://api.openai.com/v1", Api::Responses, "m"))
+    }
+
+    fn result(id: &str) -> Message {
+        Message::ToolResult(ToolReply {
+            tool_call_id: id.to_owned(),
+            tool_name: "read".to_owned(),
+            content: vec![Block::text("out")],
+            details: None,
+            is_error: false,
+            timestamp: 0,
+        })
+    }
+
+    #[test]
+    fn what_came_goes_back_as_it_came() {
+        let [pieces, ..] = three_ways();
+        let own = read(&pieces).expect("an answer");
+        let messages = [Message::User(User::says("hi")), Message::Assistant(own), result("call_1"), result("call_2")];
+        let call = |n: u32| {
+            json!({
+                "type": "function_call", "call_id": format!("call_{n}"), "name": "read",
+                "arguments": format!("{{\"n\":{n}}}"), "id": format!("fc_{n}")
+            })
+        };
+        let output = |n: u32| json!({"type": "function_call_output", "call_id": format!("call_{n}"), "output": "out"});
+        assert_eq!(
+            written(&messages, Thinking::Medium),
+            json!({
+                "model": "m",
+                "input": [
+                    {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]},
+                    reasoning(), call(1), call(2), output(1), output(2)
+                ],
+                "stream": true, "store": false, "instructions": "be good",
+                "tools": [{
+                    "type": "function", "name": "read", "description": "d", "parameters": {"type": "object"}, "strict": false
+                }],
+                "reasoning": {"effort": "medium", "summary": "auto"},
+                "include": ["reasoning.encrypted_content"],
+                "prompt_cache_key": "s"
+            })
+        );
+    }
+
+    #[test]
+    fn others_words_go_without_their_signatures() {
+        let [pieces, ..] = three_ways();
+        let mut other = read(&pieces).expect("an answer");
+        other.model = "another".to_owned();
+        let body = written(&[Message::Assistant(other.clone()), result("call_1")], Thinking::Off);
+        assert_eq!((&body["input"][0]["type"], &body["input"][0]["id"]), (&json!("function_call"), &Value::Null));
+        // Thoughts that led to nothing stay behind, whoever had them.
+        other.model = "m".to_owned();
+        other.content.truncate(1);
+        assert_eq!(written(&[Message::Assistant(other)], Thinking::Off)["input"], json!([]));
+    }
+
+    #[test]
+    fn ids_of_openclaw_are_taken_apart() {
+        let [pieces, ..] = three_ways();
+        let mut message = read(&pieces).expect("an answer");
+        let call = ToolCall {
+            id: "call_9|fc_9".to_owned(),
+            name: "read".to_owned(),
+            arguments: serde_json::Map::new(),
+            thought_signature: None,
+        };
+        let text = Block::Text { text: "t".to_owned(), text_signature: Some(r#"{"v":1,"id":"msg_9"}"#.to_owned()) };
+        message.content = vec![text, Block::ToolCall(call)];
+        let input = written(&[Message::Assistant(message), result("call_9|fc_9")], Thinking::Off)["input"].clone();
+        assert_eq!((&input[0]["id"], &input[1]["id"]), (&json!("msg_9"), &json!("fc_9")));
+        assert_eq!((&input[1]["call_id"], &input[2]["call_id"]), (&json!("call_9"), &json!("call_9")));
+    }
+}
