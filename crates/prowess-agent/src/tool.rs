@@ -35,6 +35,7 @@ pub use standard::standard;
 pub use validate::validate;
 pub use write::WriteTool;
 
+pub(crate) use permission::{BY_LIST, RULE};
 pub(crate) use set::resolve;
 
 use crate::event::Events;

@@ -69,6 +69,8 @@ pub struct Agent {
     pub max_skills_prompt_chars: Option<u64>,
     /// Its own `tools.exec` as written; `null` when it has none.
     pub exec: Value,
+    /// Its own `tools` as written; `null` when it has none.
+    pub tools: Value,
     /// Its workspace as written.
     workspace: Option<String>,
 }
@@ -119,6 +121,7 @@ impl Agents {
                 skills: names(&entry["skills"]).or_else(|| default_skills.clone()),
                 max_skills_prompt_chars: entry["skillsLimits"]["maxSkillsPromptChars"].as_u64(),
                 exec: entry["tools"]["exec"].clone(),
+                tools: entry["tools"].clone(),
                 workspace: written_path(&entry["workspace"]),
             });
         }
@@ -130,6 +133,7 @@ impl Agents {
                 skills: default_skills,
                 max_skills_prompt_chars: None,
                 exec: Value::Null,
+                tools: Value::Null,
                 workspace: None,
             });
         }
