@@ -1,10 +1,14 @@
 //! The command line: what can be asked for?
 
+mod talk;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-/// Find, gate and show agent skills.
+pub(crate) use talk::{Format, MessageArgs, ModelsArgs, PromptArgs, Sessions, TalkArgs};
+
+/// Talk to a model that has skills; find, gate and show them; run what they lead to.
 #[derive(Debug, Parser)]
 #[command(name = "prowess", version, arg_required_else_help = true, max_term_width = 100)]
 pub(crate) struct Cli {
@@ -40,6 +44,19 @@ pub(crate) struct Globals {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Say something, and see it answered: which skill is read, what is run, and what comes of it
+    Run(MessageArgs),
+    /// Hold a conversation at the terminal
+    Chat(TalkArgs),
+    /// See and keep conversations
+    Sessions {
+        #[command(subcommand)]
+        command: Sessions,
+    },
+    /// See which models are configured, and which of them answer
+    Models(ModelsArgs),
+    /// Print the whole system prompt, or what its parts cost
+    Prompt(PromptArgs),
     /// See which skills there are, what the model is told of them, and why not the others
     Skills {
         #[command(subcommand)]
@@ -129,6 +146,16 @@ pub(crate) enum Mode {
     Full,
     Minimal,
     None,
+}
+
+impl From<Mode> for prowess_skills::Mode {
+    fn from(mode: Mode) -> Self {
+        match mode {
+            Mode::Full => Self::Full,
+            Mode::Minimal => Self::Minimal,
+            Mode::None => Self::None,
+        }
+    }
 }
 
 /// A budget as given on the command line.

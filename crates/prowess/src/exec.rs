@@ -18,7 +18,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::Report;
 
-pub(crate) use setting::{Scope, setting};
+pub(crate) use setting::{Scope, base, setting};
 
 /// How much of a command is read from stdin; far more than may ever run.
 const MAX_STDIN_BYTES: u64 = 1024 * 1024;
@@ -42,14 +42,14 @@ pub(crate) fn run(command: &cli::Exec, globals: &Globals) -> Result<Report, Fail
 }
 
 /// The means to run commands, with what is in the state directory.
-fn exec(context: &Context, approver: Arc<dyn Approver>) -> Result<Exec, Failure> {
+pub(crate) fn exec(context: &Context, approver: Arc<dyn Approver>) -> Result<Exec, Failure> {
     let helper =
         confine::helper().map_err(|error| Failure::ours(format!("cannot find this program itself: {error}")))?;
     Ok(Exec::new(&context.locations.state_dir, approver, Runner::new(Limits::default()), helper))
 }
 
 /// The person at the terminal, or nobody.
-fn person() -> Arc<dyn Approver> {
+pub(crate) fn person() -> Arc<dyn Approver> {
     match Terminal::open() {
         Ok(terminal) => Arc::new(terminal),
         Err(_) => Arc::new(Nobody),

@@ -2,15 +2,26 @@
 
 mod approvals;
 mod bundled;
+mod chat;
 mod cli;
 mod config;
 mod context;
+mod conversation;
 mod doctor;
 mod exec;
 mod failure;
+mod models;
 mod output;
+mod partner;
+mod prompt;
+mod run;
+mod sessions;
 mod setup;
+mod share;
+mod show;
 mod skills;
+mod talk;
+mod wish;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -26,7 +37,7 @@ fn main() -> ExitCode {
     // A sandbox is set up by this very program, started again; then it becomes the command and never comes back.
     prowess_exec::confine::run_if_asked();
     let cli = Cli::parse();
-    let done = run(&cli).and_then(|report| {
+    let done = perform(&cli).and_then(|report| {
         let code = report.code;
         report.print().map(|()| code)
     });
@@ -42,8 +53,13 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(cli: &Cli) -> Result<Report, Failure> {
+fn perform(cli: &Cli) -> Result<Report, Failure> {
     match &cli.command {
+        Command::Run(args) => run::run(args, &cli.globals),
+        Command::Chat(args) => chat::start::run(args, &cli.globals),
+        Command::Sessions { command } => sessions::stored::run(command, &cli.globals),
+        Command::Models(args) => models::configured::run(*args, &cli.globals),
+        Command::Prompt(args) => prompt::assembled::run(*args, &cli.globals),
         Command::Skills { command, options } => {
             skills::run(command.as_ref(), options, Context::load(&cli.globals)?, cli.globals.json)
         }

@@ -7,6 +7,7 @@ use std::path::Path;
 use anstyle::{AnsiColor, Style};
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width};
+use prowess_exec::output::{Cleaner, is_hidden};
 use prowess_skills::{Problem, Severity, text};
 use serde::Serialize;
 
@@ -32,7 +33,7 @@ impl Report {
 
     /// JSON with two spaces of indent and a final newline.
     pub(crate) fn json(value: &impl Serialize) -> Result<Self, Failure> {
-        let mut text = serde_json::to_string_pretty(value).map_err(Failure::ours)?;
+        let mut text = visible(&serde_json::to_string_pretty(value).map_err(Failure::ours)?);
         text.push('\n');
         Ok(Self::text(text))
     }
@@ -62,6 +63,32 @@ pub(crate) fn paint(style: Style, text: &str) -> String {
 /// Text that came from a skill or a file name: one line, nothing hidden.
 pub(crate) fn safe(text: &str) -> String {
     text::clean(text).trim().to_owned()
+}
+
+/// Text of many lines that came from a model or a file, for a terminal.
+pub(crate) fn cleaned(text: &str) -> String {
+    let mut cleaner = Cleaner::default();
+    cleaner.push(text) + &cleaner.finish()
+}
+
+/// JSON that shows everything in it: characters that a terminal would obey or hide are written as `\u…`, which means the
+/// same.
+pub(crate) fn visible(json: &str) -> String {
+    let is_shown = |c: char| c == '\n' || !(c.is_control() || is_hidden(c));
+    if json.chars().all(is_shown) {
+        return json.to_owned();
+    }
+    let mut out = String::with_capacity(json.len() + 64);
+    for c in json.chars() {
+        if is_shown(c) {
+            out.push(c);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            let _ = write!(out, "\\u{unit:04x}");
+        }
+    }
+    out
 }
 
 /// A path for people: the home directory is `~`.
@@ -116,4 +143,22 @@ pub(crate) fn problem(out: &mut String, problem: &Problem, home: &Path) {
     let _ = writeln!(out, "  {} {place}", paint(style, word));
     let _ = writeln!(out, "    {}", safe(&problem.reason));
     let _ = writeln!(out, "    {} {}", paint(DIM, "fix:"), safe(&problem.fix));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_gets_lines_and_nothing_to_obey() {
+        assert_eq!(cleaned("# a\n\u{1b}]0;title\u{7}b\u{1b}[31m\tc\u{202e}\n"), "# a\nb\tc\n");
+    }
+
+    #[test]
+    fn json_shows_what_a_terminal_would_hide() {
+        let text = "a\u{1b}[2J\u{7f}\u{9b}2J\u{202e}b\u{e0041}é\n";
+        let json = Report::json(&text).expect("a report").text;
+        assert_eq!(json, "\"a\\u001b[2J\\u007f\\u009b2J\\u202eb\\udb40\\udc41é\\n\"\n");
+        assert_eq!(serde_json::from_str::<String>(&json).expect("JSON"), text);
+    }
 }

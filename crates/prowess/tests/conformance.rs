@@ -212,6 +212,44 @@ fn m_cli_01_02_check_audits_what_is_in_the_prompt_and_what_is_not() {
     assert_eq!(report["summary"]["shadowed"], 1);
 }
 
+// M-LOOP-01, M-LOOP-15
+#[cfg(target_os = "linux")]
+#[test]
+fn m_loop_01_15_a_skill_is_picked_and_read_or_called_by_its_command() {
+    let text = "---\nname: cellar\ndescription: Which wines are in the cellar. Use when someone asks about wine.\n---\n\
+                # Cellar\n\n## List the wines\n\n```bash\ncat wines.txt\n```\n";
+    let home = prowess()
+        .env("PATH", "/usr/bin:/bin")
+        .file(".openclaw/workspace/skills/cellar/SKILL.md", text)
+        .file(".openclaw/workspace/wines.txt", "Riesling");
+    let uses = |result: &Value| {
+        let meta = &result["result"]["meta"];
+        let pick = |list: &str, key: &str| -> Vec<String> {
+            let items = meta[list].as_array().expect("a list").iter();
+            items.map(|item| item[key].as_str().expect("a word").to_owned()).collect()
+        };
+        (pick("skills", "how"), pick("calls", "tool"))
+    };
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    let result = home.run("run --json --act --yes-read-only 'which wine is in the cellar?'").ok().json();
+    assert_eq!(uses(&result), (words(&["read"]), words(&["read", "exec"])));
+    assert!(result["result"]["payloads"].to_string().contains("Riesling"), "{result}");
+    let result = home.run("run --json --new '/cellar list'").ok().json();
+    assert_eq!(uses(&result), (words(&["called", "read"]), words(&["read"])));
+    let result = home.run("run --json --new 'what is the meaning of life?'").ok().json();
+    assert_eq!(uses(&result), (words(&[]), words(&[])), "or none");
+}
+
+#[test]
+fn m_loop_03_how_much_of_a_file_is_in_the_prompt_is_configured() {
+    let home = prowess().file(".openclaw/workspace/SOUL.md", "x".repeat(500));
+    home.run("prompt").ok().out_has(&"x".repeat(500));
+    let home = home.config("{ agents: { defaults: { bootstrapMaxChars: 100 } } }");
+    home.run("prompt").ok().out_has(&"x".repeat(70)).lacks(&"x".repeat(71));
+    let home = home.config("{ agents: { defaults: { bootstrapTotalMaxChars: 10 } } }");
+    home.run("prompt").ok().lacks("xx");
+}
+
 /// The rows of the claims: id, decision, test.
 fn rows() -> Vec<[&'static str; 3]> {
     let cells = |line: &'static str| line.trim_matches('|').split(" | ").map(str::trim).collect::<Vec<_>>();

@@ -6,13 +6,13 @@ use prowess_exec::exec_tool::{ExecCall, Plan, finished};
 use prowess_exec::job::{Exit, Handle, Outcome};
 use prowess_policy::{ExecSettings, Grants, SandboxChoice};
 use serde_json::json;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{Scope, call, exec, person, refused, setting};
 use crate::cli::{CommandArgs, Globals, RunArgs};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::Report;
+use crate::wish::Wish;
 
 pub(crate) fn run(command: &CommandArgs, options: &RunArgs, globals: &Globals) -> Result<Report, Failure> {
     let context = Context::load(globals)?;
@@ -108,27 +108,6 @@ async fn ended(handle: &Handle, wish: &mut Wish) -> std::sync::Arc<Outcome> {
         () = wish.comes() => {
             handle.job().kill();
             handle.job().wait().await
-        }
-    }
-}
-
-/// The wish of somebody that this program ends: the command must not outlive it.
-struct Wish([Signal; 3]);
-
-impl Wish {
-    /// Begins to listen; what comes from now on is heard.
-    fn listen() -> std::io::Result<Self> {
-        let [interrupt, terminate, hangup] =
-            [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
-        Ok(Self([interrupt?, terminate?, hangup?]))
-    }
-
-    async fn comes(&mut self) {
-        let [interrupt, terminate, hangup] = &mut self.0;
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-            _ = hangup.recv() => {}
         }
     }
 }

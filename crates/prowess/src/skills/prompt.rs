@@ -58,12 +58,7 @@ pub(super) fn run(
         (Some(BudgetFlag::Tokens(tokens)), set) => Budget { tokens: Some(tokens), chars: usize::MAX, ..set },
     };
     let snapshot = view.snapshot(&budget);
-    let mode = match mode {
-        Mode::Full => prowess_skills::Mode::Full,
-        Mode::Minimal => prowess_skills::Mode::Minimal,
-        Mode::None => prowess_skills::Mode::None,
-    };
-    let text = section(&snapshot.prompt().text, mode, read_tool);
+    let text = section(&snapshot.prompt().text, mode.into(), read_tool);
     if json { Report::json(&shape(&snapshot, &budget, text)) } else { Ok(Report::text(text)) }
 }
 

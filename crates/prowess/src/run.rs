@@ -1,0 +1,103 @@
+//! `prowess run`: one message, and what comes of it.
+
+use std::io::{Read, Write};
+use std::sync::{Mutex, PoisonError};
+
+use prowess_agent::Outcome;
+use prowess_agent::event::{End, Events};
+use prowess_agent::frame::{self, Frames};
+
+use crate::chat::line::MAX_MESSAGE_BYTES;
+use crate::cli::{Globals, MessageArgs};
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output::{Report, visible};
+use crate::partner::{code, turn};
+use crate::show::{Detail, Printer};
+use crate::talk::Talk;
+use crate::wish::Wish;
+
+pub(crate) fn run(args: &MessageArgs, globals: &Globals) -> Result<Report, Failure> {
+    let message = message(&args.words)?;
+    let home = Context::load(globals)?.user_home().to_owned();
+    let detail = if args.talk.verbose { Detail::Verbose } else { Detail::Normal };
+    let printer = Printer::new(detail, &home);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    runtime.map_err(Failure::ours)?.block_on(async {
+        let mut talk = Talk::open(globals, &args.talk, &printer)?;
+        let mut wish = Wish::listen().map_err(Failure::ours)?;
+        let events = match (globals.json, args.events) {
+            (true, _) => Events::nobody(),
+            (false, true) => lines(talk.frames()),
+            (false, false) => printer.events(),
+        };
+        let end = turn(&mut talk, &message, &events, &mut wish).await;
+        let report = if globals.json { told(talk.outcome(), &end)? } else { Report::text("") };
+        Ok(report.code(code(&end)))
+    })
+}
+
+/// What a turn led to, for machines. One that came to no outcome failed on something outside of it.
+fn told(outcome: Option<&Outcome>, end: &End) -> Result<Report, Failure> {
+    match (outcome, end) {
+        (Some(outcome), _) => Report::json(&frame::result(outcome)),
+        (None, End::Failed(why)) => Err(Failure::input(why)),
+        (None, End::Answered | End::Interrupted) => Report::json(&Failure::input("the turn was stopped").to_json()),
+    }
+}
+
+/// The words of the command line, or stdin.
+fn message(words: &[String]) -> Result<String, Failure> {
+    if words != ["-"] {
+        return said(&words.join(" "));
+    }
+    let mut text = String::new();
+    let read = std::io::stdin().take(MAX_MESSAGE_BYTES + 1).read_to_string(&mut text);
+    read.map_err(|error| Failure::input(format!("cannot read the message from stdin: {error}")))?;
+    if u64::try_from(text.len()).unwrap_or(u64::MAX) > MAX_MESSAGE_BYTES {
+        return Err(Failure::input(format!("the message is longer than {MAX_MESSAGE_BYTES} bytes"))
+            .hint("put it into a file and ask about the file"));
+    }
+    said(text.trim_end())
+}
+
+/// A message has something to say.
+fn said(text: &str) -> Result<String, Failure> {
+    if text.trim().is_empty() {
+        return Err(Failure::usage("the message is empty").hint("say what you want, as in: prowess run \"…\""));
+    }
+    Ok(text.to_owned())
+}
+
+/// Prints each event on a line of its own.
+fn lines(frames: Frames) -> Events {
+    let frames = Mutex::new(frames);
+    Events::to(move |event| {
+        let frames = frames.lock().unwrap_or_else(PoisonError::into_inner).frames(&event);
+        let mut out = std::io::stdout().lock();
+        for frame in frames {
+            // A reader that has gone away stops no turn.
+            let _ = writeln!(out, "{}", visible(&frame.to_string())).and_then(|()| out.flush());
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_without_an_outcome_is_a_failure_with_a_reason() {
+        let failed = told(None, &End::Failed("no room on the disk".to_owned())).expect_err("a failure");
+        assert_eq!((failed.message.as_str(), failed.fault as u8), ("no room on the disk", 1));
+        assert!(told(None, &End::Interrupted).expect("a report").text.contains("the turn was stopped"));
+    }
+
+    #[test]
+    fn a_message_has_something_to_say() {
+        for blank in ["", " ", "\n\t "] {
+            assert_eq!(said(blank).expect_err(blank).fault as u8, 2);
+        }
+        assert_eq!(message(&["a".to_owned(), "b".to_owned()]).expect("words"), "a b");
+    }
+}

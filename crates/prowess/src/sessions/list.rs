@@ -1,0 +1,91 @@
+//! `sessions list`: which conversations are there?
+
+use jiff::Timestamp;
+use prowess_skills::text::shorten;
+use serde_json::json;
+
+use super::told::Row;
+use crate::failure::Failure;
+use crate::output::{Report, safe, table};
+
+/// The longest title in the table, in UTF-16 units.
+const MAX_TITLE: usize = 60;
+
+/// How much of an id is shown; more than enough to name it.
+const SHORT_ID: usize = 8;
+
+pub(crate) fn report(rows: &[Row], json: bool) -> Result<Report, Failure> {
+    if json {
+        return Report::json(&json!({"sessions": rows.iter().map(shape).collect::<Vec<_>>()}));
+    }
+    if rows.is_empty() {
+        return Ok(Report::text("No conversations yet. Begin one with: prowess run \"…\"\n"));
+    }
+    let cells = rows.iter().map(|row| {
+        vec![
+            row.key.as_deref().map_or_else(|| "(set aside)".to_owned(), safe),
+            row.id.chars().take(SHORT_ID).collect(),
+            time(row.updated),
+            row.messages.to_string(),
+            safe(row.model.as_deref().unwrap_or("")),
+            shorten(row.title.as_deref().unwrap_or(""), MAX_TITLE),
+        ]
+    });
+    Ok(Report::text(table(
+        &["Session", "Id", "Last used (UTC)", "Messages", "Model", "Begins with"],
+        &[1, 2, 3],
+        cells.collect(),
+    )))
+}
+
+fn shape(row: &Row) -> serde_json::Value {
+    json!({
+        "key": row.key,
+        "sessionId": row.id,
+        "updatedAt": row.updated,
+        "messages": row.messages,
+        "model": row.model,
+        "title": row.title,
+    })
+}
+
+/// A time to the minute.
+pub(super) fn time(millis: u64) -> String {
+    let moment = i64::try_from(millis).ok().and_then(|millis| Timestamp::from_millisecond(millis).ok());
+    let text = moment.unwrap_or_default().to_string();
+    text.chars().take("2026-01-31T12:34".len()).map(|c| if c == 'T' { ' ' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(key: Option<&str>, title: &str) -> Row {
+        Row {
+            key: key.map(str::to_owned),
+            id: "0123456789abcdef".to_owned(),
+            updated: 1_767_225_600_000,
+            messages: 4,
+            title: Some(title.to_owned()),
+            model: None,
+        }
+    }
+
+    #[test]
+    fn a_conversation_is_a_row() {
+        let rows = [row(Some("agent:main:main"), "check\u{1b}[2J the weather"), row(None, "old")];
+        let text = report(&rows, false).expect("a report").text;
+        for wanted in ["agent:main:main", "01234567 ", "2026-01-01 00:00", "check[2J the weather", "(set aside)"] {
+            assert!(text.contains(wanted), "{wanted}\n{text}");
+        }
+        assert!(report(&[], false).expect("a report").text.contains("No conversations yet"));
+        let json = report(&rows, true).expect("a report").text;
+        let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        assert_eq!(json["sessions"][0]["updatedAt"], 1_767_225_600_000_u64);
+    }
+
+    #[test]
+    fn no_time_is_too_strange() {
+        assert_eq!(time(u64::MAX), "1970-01-01 00:00");
+    }
+}

@@ -1,0 +1,180 @@
+//! The glue between conversations on disk and what is shown of them.
+
+use prowess_agent::ledger::{Account, Ledger, Mark, Marked};
+use prowess_agent::message::{Message, Usage};
+use prowess_agent::session::{Listed, SessionKey, Sessions, Stored, note};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::told::{Costs, Line, Row, SkillCost, Told};
+use super::{export, list, replay, show};
+use crate::cli::{self, Format, Globals};
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output::{Report, count, safe};
+use crate::show::{Detail, Printer};
+
+/// Runs one of the sessions commands.
+pub(crate) fn run(command: &cli::Sessions, globals: &Globals) -> Result<Report, Failure> {
+    let context = Context::load(globals)?;
+    let sessions = Sessions::new(&context.locations.state_dir, context.agent.id.as_str());
+    let read = |key: &str| sessions.read(key).map(told).map_err(Failure::input);
+    match command {
+        cli::Sessions::List => {
+            let rows: Vec<Row> = sessions.list().map_err(Failure::input)?.into_iter().map(row).collect();
+            list::report(&rows, globals.json)
+        }
+        cli::Sessions::Show { key } => show::report(&read(key)?, context.user_home(), globals.json),
+        cli::Sessions::Replay { key, verbose } => {
+            let told = read(key)?;
+            if globals.json {
+                return replay::report(&told);
+            }
+            let detail = if *verbose { Detail::Verbose } else { Detail::Normal };
+            replay::play(&told, &Printer::new(detail, context.user_home()));
+            Ok(Report::text(""))
+        }
+        cli::Sessions::Export { key, format, output } => {
+            let told = read(key)?;
+            let format = format.unwrap_or(if globals.json { Format::Json } else { Format::Markdown });
+            let text = export::render(&told, format)?;
+            match output {
+                None => Ok(Report::text(text)),
+                Some(path) => export::save(&text, path).map(|()| export::done(&told, path)),
+            }
+        }
+        cli::Sessions::Reset { key } => {
+            let key = SessionKey::meant(key, context.agent.id.as_str());
+            if !sessions.has(&key).map_err(Failure::input)? {
+                return Err(Failure::input(format!("there is no session {key}"))
+                    .hint("prowess sessions list shows which there are"));
+            }
+            let begun = sessions.reset(&key).map_err(Failure::input)?;
+            if let Some(notice) = &begun.mended {
+                crate::chat::tell(&format!("warning: {}", safe(notice)));
+            }
+            if globals.json {
+                return Report::json(&serde_json::json!({"key": key.to_string(), "sessionId": begun.id}));
+            }
+            Ok(Report::text(format!("{key} begins anew; what was said before is kept aside\n")))
+        }
+    }
+}
+
+fn row(listed: Listed) -> Row {
+    let Listed { key, id, updated, messages, title, model, path: _ } = listed;
+    Row { key, id, updated, messages, title, model }
+}
+
+fn told(stored: Stored) -> Told {
+    let mut unreadable = 0;
+    let mut lines = Vec::new();
+    for message in &stored.conversation {
+        match serde_json::from_value::<Message>(message.clone()) {
+            Ok(message) => {
+                let reads = reads(&message);
+                lines.push(Line { message, reads });
+            }
+            Err(_) => unreadable += 1,
+        }
+    }
+    let mut problems = stored.mended;
+    if unreadable > 0 {
+        problems.push(format!("{} cannot be read", count(unreadable, "message")));
+    }
+    Told { key: stored.key, id: stored.id, path: stored.path, lines, costs: costs(&stored.entries), problems }
+}
+
+/// The tokens that all calls of a model took together, those that summed up earlier messages included.
+pub(crate) fn spent(entries: &[Value]) -> Usage {
+    let mut sum = Usage::default();
+    // A call is noted before its reply is written; a note without a reply is of a summary.
+    let mut noted: Option<Usage> = None;
+    for entry in entries {
+        if entry["customType"] == note::USAGE {
+            sum += noted.replace(charged(&entry["data"])).unwrap_or_default();
+        } else if entry["type"] == "compaction" {
+            sum += noted.take().unwrap_or_default();
+        } else if entry["message"]["role"] == "assistant" {
+            noted = None;
+            sum += Usage::deserialize(&entry["message"]["usage"]).unwrap_or_default();
+        }
+    }
+    sum += noted.unwrap_or_default();
+    sum
+}
+
+/// What a note says that a call took.
+fn charged(note: &Value) -> Usage {
+    let all = Ledger::parse(note).total();
+    let (cache_read, cache_write) = (all.cache_read, all.cache_write);
+    Usage { input: all.input, output: all.output, cache_read, cache_write, ..Usage::default() }.totalled()
+}
+
+/// The skills whose instructions a message brought.
+fn reads(message: &Message) -> Vec<String> {
+    let Message::ToolResult(reply) = message else { return Vec::new() };
+    let marks = Mark::read(reply.details.as_ref()).into_iter();
+    marks.filter(|mark| mark.what == Marked::File).map(|mark| mark.skill).collect()
+}
+
+/// What the calls of a conversation cost together: the sum of its notes.
+fn costs(entries: &[Value]) -> Costs {
+    let mut costs = Costs::default();
+    let mut others = std::collections::BTreeMap::<String, u64>::new();
+    let notes = entries.iter().filter(|entry| entry["customType"] == note::USAGE);
+    let ledgers = notes.map(|entry| Ledger::parse(&entry["data"]));
+    for ledger in ledgers {
+        costs.total = costs.total.saturating_add(ledger.total().total());
+        for (account, share) in ledger.shares() {
+            let tokens = share.total();
+            let mut add = |skill: &str, to: fn(&mut SkillCost) -> &mut u64| {
+                let sum = to(costs.of(skill));
+                *sum = sum.saturating_add(tokens);
+            };
+            match account {
+                Account::Catalog(skill) => add(skill, |cost| &mut cost.catalog),
+                Account::Body(skill) => add(skill, |cost| &mut cost.body),
+                Account::Output(skill) => add(skill, |cost| &mut cost.output),
+                Account::System | Account::Tools | Account::Person | Account::Model | Account::Other => {
+                    let sum = others.entry(account.to_string()).or_default();
+                    *sum = sum.saturating_add(tokens);
+                }
+            }
+        }
+    }
+    costs.others = others.into_iter().collect();
+    costs
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_was_summed_up_is_still_counted() {
+        let note = |input: u64, output: u64| {
+            let usage = Usage { input, output, ..Usage::default() }.totalled();
+            let charge = prowess_agent::ledger::charge(&[(Account::Other, 1)], &usage, &Account::Other);
+            json!({"type": "custom", "customType": note::USAGE, "data": charge.render()})
+        };
+        let reply = |input: u64, output: u64| {
+            let usage = Usage { input, output, ..Usage::default() }.totalled();
+            json!({"type": "message", "message": {"role": "assistant", "usage": usage}})
+        };
+        let entries = [
+            note(10, 1),
+            reply(10, 1),
+            // A summary, and then a reply that was cut before it was noted.
+            note(100, 20),
+            json!({"type": "compaction", "summary": "s"}),
+            reply(5, 2),
+            note(7, 3),
+        ];
+        let sum = spent(&entries);
+        assert_eq!((sum.input, sum.output, sum.total_tokens), (122, 26, 148));
+        assert_eq!(spent(&[json!({"message": {"role": "assistant", "usage": 7}}), json!(null)]), Usage::default());
+    }
+}

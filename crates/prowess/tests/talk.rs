@@ -1,0 +1,227 @@
+//! The commands of conversations as a person or a script uses them: each test is a sentence.
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use prowess_testkit::{Chunking, ModelServer, Prowess, Turn};
+use serde_json::json;
+
+fn prowess() -> Prowess {
+    Prowess::new(env!("CARGO_BIN_EXE_prowess"))
+}
+
+#[test]
+fn help_says_what_each_command_does() {
+    let home = prowess();
+    let help = home.run("--help").ok();
+    for (command, about) in [
+        ("run", "Say something, and see it answered"),
+        ("chat", "Hold a conversation at the terminal"),
+        ("sessions", "See and keep conversations"),
+        ("models", "See which models are configured"),
+        ("prompt", "Print the whole system prompt"),
+    ] {
+        assert!(help.stdout().contains(&format!("  {command} ")), "{command}\n{help}");
+        assert!(help.stdout().contains(about), "{about}\n{help}");
+    }
+    for option in ["--session", "--new", "--model", "--act", "--yes-read-only", "--thinking", "--timeout", "--verbose"]
+    {
+        let _ = home.run("chat --help").ok().out_has(option);
+        let _ = home.run("run --help").ok().out_has(option);
+    }
+    home.run("run --help").ok().out_has("--events").out_has("`-` reads it from stdin");
+    home.run("sessions --help").ok().out_has("replay").out_has("export").out_has("reset");
+    home.run("sessions export --help").ok().out_has("markdown").out_has("jsonl");
+}
+
+#[test]
+fn a_mistake_on_the_command_line_is_named() {
+    let home = prowess();
+    home.run("run").code(2).err_has("MESSAGE");
+    home.run("run hi --thinking hard").code(2).err_has("use off, minimal, low, medium, high or xhigh");
+    home.run("run hi --timeout soon").code(2).err_has("--timeout");
+    home.run("run hi --events --json").code(2).err_has("cannot be used with");
+    home.run("sessions show").code(2).err_has("KEY");
+    home.run("sessions export main --format pdf").code(2).err_has("markdown");
+    home.run("prompt --mode most").code(2).err_has("minimal");
+}
+
+/// A home whose model is on this machine.
+fn with_model(server: &ModelServer) -> Prowess {
+    let config = json!({
+        "models": {"providers": {"mine": {
+            "baseUrl": server.base_url(), "apiKey": "k", "api": "openai-completions",
+            "models": [{"id": "m", "name": "m"}]
+        }}},
+        "agents": {"defaults": {"model": {"primary": "mine/m"}}}
+    });
+    prowess().config(&config.to_string())
+}
+
+#[test]
+fn an_empty_message_or_name_is_a_mistake() {
+    let home = prowess();
+    for line in ["run ''", "run ' ' '\t'", "run -"] {
+        home.run(line).code(2).err_has("the message is empty");
+    }
+    for (line, why) in [
+        ("run hi --model ''", "name a model"),
+        ("run hi --session ' '", "needs a name"),
+        ("chat --session ''", "needs a name"),
+        ("sessions reset ''", "needs a name"),
+    ] {
+        home.run(line).code(2).err_has(why);
+    }
+    home.run(&format!("run hi --session {}", "x".repeat(201))).code(2).err_has("at most 200 characters");
+    home.run("run hi --session 'a\u{1b}b'").code(2).err_has("no control characters");
+    home.run("run hi --session 'a\u{202e}b'").code(2).err_has("cannot be seen");
+    home.run(&format!("run hi --session {}", "é".repeat(200))).ok();
+}
+
+#[test]
+fn a_workspace_that_was_named_has_to_be_there() {
+    let home = prowess();
+    for line in ["run hi --workspace $HOME/a/b", "prompt --workspace $HOME/a/b", "chat --workspace $HOME/a/b"] {
+        home.run(line).code(1).err_has("$HOME/a/b is not a folder that exists").err_has("prowess setup --workspace");
+        assert!(!home.path("a").exists(), "{line}");
+    }
+    home.run("run hi").ok();
+    assert!(home.path(".openclaw/workspace").is_dir(), "the agent's own is made");
+}
+
+#[test]
+fn a_session_that_is_not_there_cannot_begin_anew() {
+    let home = prowess();
+    home.run("sessions reset nosuch").code(1).err_has("there is no session agent:main:nosuch").err_has("sessions list");
+    home.run("run hi --session work").ok();
+    home.run("sessions reset work").ok().out_has("begins anew");
+    home.run("sessions list").ok().lacks("nosuch");
+}
+
+#[test]
+fn a_pipe_in_place_of_a_file_is_refused() {
+    let home = prowess().tree(".openclaw/agents/main/sessions/");
+    let make = |path: &str| {
+        let path = home.path(path);
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().expect("mkfifo").success());
+    };
+    make(".openclaw/agents/main/sessions/sessions.json");
+    make(".openclaw/exec-approvals.json");
+    for line in ["run hi", "run hi --new", "sessions list", "sessions show main"] {
+        home.run(line).code(1).err_has("sessions.json: it is not a file; move it away");
+    }
+    home.run("exec check ls").code(1).err_has("exec-approvals.json is not a file");
+    home.run("approvals list").code(1).err_has("exec-approvals.json is not a file");
+}
+
+#[test]
+fn what_was_mended_is_told_on_stderr() {
+    let home = prowess().file(".openclaw/agents/main/sessions/sessions.json", "{");
+    home.run("run hi").ok().err_has("! the index of sessions was broken and was made again");
+    home.run("run hi --json").ok().lacks("was broken");
+    std::fs::write(home.path(".openclaw/agents/main/sessions/sessions.json"), "{").expect("an index");
+    home.run("run hi --new --json").ok().err_has("! the index of sessions was broken");
+    let folder = home.path(".openclaw/agents/main/sessions");
+    for entry in std::fs::read_dir(folder).expect("sessions").flatten() {
+        if entry.file_name().to_string_lossy().ends_with(".jsonl") {
+            let mut text = std::fs::read_to_string(entry.path()).expect("a transcript");
+            text.push_str("garbage\n");
+            std::fs::write(entry.path(), text).expect("a transcript");
+        }
+    }
+    home.run("run hi").ok().err_has("! ").err_has("line");
+}
+
+#[test]
+fn a_turn_that_cannot_be_kept_is_a_failure_for_machines_too() {
+    let home = Arc::new(OnceLock::<PathBuf>::new());
+    let folder = Arc::clone(&home);
+    // Another program takes the session over while the model is asked.
+    let server = ModelServer::answering(Chunking::Whole, move |_| {
+        let folder = folder.get().expect("a home").join(".openclaw/agents/main/sessions");
+        for entry in std::fs::read_dir(folder).expect("sessions").flatten() {
+            if entry.file_name().to_string_lossy().ends_with(".jsonl.lock") {
+                std::fs::remove_file(entry.path()).expect("a lock");
+            }
+        }
+        Turn::text("never kept")
+    });
+    let prowess = with_model(&server);
+    home.set(prowess.home()).expect("once");
+    let output = prowess.run("run hi --json").code(1).err_has("was taken over by another program");
+    let error = &output.json()["error"];
+    assert_eq!(error["type"], "input");
+    assert!(error["message"].as_str().is_some_and(|why| why.contains("taken over")), "{output}");
+    prowess.run("run hi").code(1).err_has("taken over");
+}
+
+#[test]
+fn only_a_whole_reply_reaches_a_program() {
+    let gone = Turn::Cut { turn: Box::new(Turn::text(&"gone ".repeat(400))), after: 1500 };
+    let server = ModelServer::script([gone, Turn::text("The answer.")]);
+    let output = with_model(&server).run("run hi").ok().err_has("attempt 2");
+    assert_eq!(output.stdout(), "The answer.\n");
+    assert!(server.sent() > 1500, "the first try came as far as its words");
+}
+
+#[test]
+fn an_answer_that_is_cut_or_empty_is_noticed_once() {
+    let turns = json!([{"text": "half", "stop": "length"}, {"text": ""}]).to_string();
+    let home = prowess().file("cut.json", &turns).file("silent.json", json!([{"text": ""}]).to_string());
+    let cut = home.run("run hi --model scripted:$HOME/cut.json").ok();
+    assert_eq!(cut.stderr().matches("cut").count() - cut.stderr().matches("cut.json").count(), 1, "{cut}");
+    home.run("sessions show main").ok().out_has("! cut off at its length limit");
+    let silent = home.run("run hi --model scripted:$HOME/silent.json").ok();
+    assert_eq!(silent.stderr().matches("answered without a word").count(), 1, "{silent}");
+}
+
+#[test]
+fn each_key_is_asked_for_itself() {
+    let server = ModelServer::script([]);
+    let provider = |key: &str| {
+        json!({
+            "baseUrl": server.base_url(), "apiKey": key, "api": "openai-completions",
+            "models": [{"id": "m", "name": "m"}, {"id": "n", "name": "n"}]
+        })
+    };
+    let config = json!({"models": {"providers": {"a": provider("one"), "b": provider("two")}}});
+    prowess().config(&config.to_string()).run("models --probe").ok().out_has("Answers");
+    let requests = server.requests();
+    let mut keys: Vec<_> = requests.iter().filter_map(|request| request.header("authorization")).collect();
+    keys.sort_unstable();
+    assert_eq!(keys, ["Bearer one", "Bearer two"], "once for each key, whatever the number of models");
+}
+
+#[test]
+fn addresses_are_shown_without_their_secrets() {
+    let provider = json!({"models": {"providers": {"mine": {
+        "baseUrl": "http://me:s3cret@127.0.0.1:9/v1?key=s3cret", "apiKey": "k", "api": "openai-completions",
+        "models": [{"id": "m", "name": "m"}]
+    }}}});
+    let home = prowess().config(&provider.to_string());
+    for line in ["models", "models --json", "models --probe", "models --probe --json"] {
+        home.run(line).ok().out_has("http://127.0.").lacks("s3cret");
+    }
+    let models = home.run("models --json").ok().json();
+    assert_eq!(models["models"][1]["baseUrl"], "http://127.0.0.1:9/v1");
+}
+
+#[test]
+fn an_export_for_machines_is_json() {
+    let home = prowess();
+    home.run("run 'hi \u{202e}there'").ok();
+    assert!(home.run("sessions export main --json").ok().json()["messages"].is_array());
+    home.run("sessions export main --json --format jsonl").ok().out_has("\\u202e").lacks("\u{202e}");
+    home.run("sessions export main").ok().out_has("# Conversation").lacks("\u{202e}");
+    home.run("sessions show main").ok().out_has("estimates, for no model was asked");
+}
+
+#[test]
+fn the_prompt_for_machines_has_text_and_parts() {
+    let json = prowess().run("prompt --json").ok().json();
+    let parts = json["parts"].as_array().expect("parts");
+    let text = json["prompt"].as_str().expect("text");
+    assert!(!parts.is_empty() && parts.iter().all(|part| text.contains(part["text"].as_str().expect("text").trim())));
+    let cost = prowess().run("prompt --json --cost").ok().json();
+    assert_eq!(cost["tokens"], json["tokens"]);
+}
