@@ -11,7 +11,7 @@ use crate::compaction;
 use crate::message::{Block, Message, ToolReply, now};
 use crate::prompt::bootstrap::{self, BootstrapFile};
 use crate::prompt::{self, PromptInputs, SystemPrompt};
-use crate::repair;
+use crate::repair::{self, Loaded};
 use crate::session::{Body, Context, EntryId, SaveError, SessionKey, Summary, Transcript, note};
 use crate::skills::SkillSet;
 
@@ -39,10 +39,10 @@ pub struct Conversation {
 impl Conversation {
     pub(crate) fn new(agent: Arc<Agent>, transcript: Transcript) -> Self {
         let Context { messages: stored, ids, summary, skills: noted, model, .. } = transcript.context();
-        let marks: Vec<Mark> = stored.iter().map(mark).collect();
         // A tool that is gone since is no reason to forget what it did.
-        let (mut messages, done) = repair::load(stored, None);
-        let mut entries = places(&messages, &marks, &ids);
+        let Loaded { mut messages, sources, mended: done } = repair::load(stored, None);
+        let mut entries: Vec<Option<EntryId>> =
+            sources.into_iter().map(|source| source.and_then(|source| ids.get(source).cloned())).collect();
         if let Some(summary) = &summary {
             let kept = std::mem::take(&mut messages);
             messages = compaction::rebuild(&summary.text, &kept);
@@ -224,36 +224,4 @@ fn files(agent: &Agent, key: &SessionKey) -> Vec<BootstrapFile> {
         Some(replace) => replace(found),
         None => found,
     }
-}
-
-/// What a stored message of a person or a model is known again by.
-type Mark = Option<(&'static str, u64)>;
-
-fn mark(stored: &Value) -> Mark {
-    let role = ["user", "assistant"].into_iter().find(|role| stored["role"] == *role)?;
-    let time = &stored["timestamp"];
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "as mending does, and no time is so large"
-    )]
-    let whole = time.as_f64().filter(|time| *time >= 0.0).map(|time| time as u64);
-    Some((role, time.as_u64().or(whole).unwrap_or_default()))
-}
-
-/// The entry of each message of a person or a model. Mending keeps their order, so one pass finds them.
-fn places(messages: &[Message], marks: &[Mark], ids: &[EntryId]) -> Vec<Option<EntryId>> {
-    let mut from = 0;
-    let mut place = |message: &Message| {
-        let wanted = match message {
-            Message::User(user) => ("user", user.timestamp),
-            Message::Assistant(assistant) => ("assistant", assistant.timestamp),
-            Message::ToolResult(_) => return None,
-        };
-        // What is not found takes nothing away from those after it.
-        let at = from + marks[from..].iter().position(|mark| *mark == Some(wanted))?;
-        from = at + 1;
-        ids.get(at).cloned()
-    };
-    messages.iter().map(&mut place).collect()
 }

@@ -20,6 +20,7 @@ pub use names::{call_ids, tool_name};
 pub use pairing::{Pairing, pairing};
 
 use crate::message::{Assistant, Block, Message, StopReason, ToolCall, ToolReply};
+use inputs::Sieve;
 use pairing::{Place, Seen, Whole, plan};
 
 /// What had to be done to a conversation.
@@ -59,22 +60,45 @@ impl Mended {
     }
 }
 
+/// A conversation that can be used.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loaded {
+    /// The messages, each call followed at once by its one result.
+    pub messages: Vec<Message>,
+    /// Which of the stored messages each of them was; none for a result that was lost.
+    pub sources: Vec<Option<usize>>,
+    /// What had to be done.
+    pub mended: Mended,
+}
+
 /// The messages that can be used, each call followed at once by its one result.
 ///
 /// `known` are the tools there are; calls of others are left out. `None`, or none at all, keeps calls of any tool.
 #[must_use]
-pub fn load(messages: Vec<Value>, known: Option<&[String]>) -> (Vec<Message>, Mended) {
+pub fn load(messages: Vec<Value>, known: Option<&[String]>) -> Loaded {
     let given = messages.len();
-    let inputs = inputs(messages, known);
-    let mut mended = Mended { dropped_calls: inputs.dropped_calls, ..Mended::default() };
-    let messages = inputs.messages.into_iter();
-    let typed: Vec<Message> = messages.filter_map(|value| settle::message(value, &mut mended.dropped_calls)).collect();
+    let sieve = Sieve::new(known);
+    let mut mended = Mended::default();
+    let (mut at, mut typed) = (Vec::with_capacity(given), Vec::with_capacity(given));
+    for (place, value) in messages.into_iter().enumerate() {
+        let passed = sieve.pass(value, &mut mended.dropped_calls);
+        let Some(message) = passed.and_then(|value| settle::message(value, &mut mended.dropped_calls)) else {
+            continue;
+        };
+        at.push(place);
+        typed.push(message);
+    }
     mended.dropped_messages = given - typed.len();
-    (pair(typed, &mut mended), mended)
+    let paired = pair(typed, &mut mended);
+    let sources = paired.iter().map(|(source, _)| source.map(|source| at[source])).collect();
+    Loaded { messages: paired.into_iter().map(|(_, message)| message).collect(), sources, mended }
 }
 
+/// A message, and which of those before it was.
+type Sourced<T> = (Option<usize>, T);
+
 /// Brings calls and results together, then makes the ids within each reply unique.
-fn pair(messages: Vec<Message>, mended: &mut Mended) -> Vec<Message> {
+fn pair(messages: Vec<Message>, mended: &mut Mended) -> Vec<Sourced<Message>> {
     let plan = plan(messages.iter().map(look));
     mended.added = plan.added;
     mended.dropped_duplicates = plan.duplicates;
@@ -88,13 +112,13 @@ fn pair(messages: Vec<Message>, mended: &mut Mended) -> Vec<Message> {
             Place::Keep { at } => {
                 batch.close(&mut out, mended);
                 match stock[at].take() {
-                    Some(Message::Assistant(reply)) => batch.reply = Some(reply),
-                    other => out.extend(other),
+                    Some(Message::Assistant(reply)) => batch.reply = Some((Some(at), reply)),
+                    other => out.extend(other.map(|message| (Some(at), message))),
                 }
             }
             Place::Answer { at, call } => {
                 if let Some(Message::ToolResult(result)) = stock[at].take() {
-                    batch.results.push((call, Some(result)));
+                    batch.results.push((call, Some((Some(at), result))));
                 }
             }
             Place::Missing { call } => batch.results.push((call, None)),
@@ -125,15 +149,15 @@ fn look(message: &Message) -> Seen<'_> {
 /// One reply, and the results of its calls by their numbers; `None` for one that is lost.
 #[derive(Default)]
 struct Batch {
-    reply: Option<Assistant>,
-    results: Vec<(usize, Option<ToolReply>)>,
+    reply: Option<Sourced<Assistant>>,
+    results: Vec<(usize, Option<Sourced<ToolReply>>)>,
 }
 
 impl Batch {
     /// Writes the reply and its results. A call that has none belongs to a reply that was broken off; it goes, for
     /// nobody knows whether it is whole.
-    fn close(&mut self, out: &mut Vec<Message>, mended: &mut Mended) {
-        let Some(mut reply) = self.reply.take() else { return };
+    fn close(&mut self, out: &mut Vec<Sourced<Message>>, mended: &mut Mended) {
+        let Some((source, mut reply)) = self.reply.take() else { return };
         let mut results = std::mem::take(&mut self.results).into_iter().peekable();
         let (before, timestamp, mut number) = (reply.content.len(), reply.timestamp, 0);
         let mut given = Vec::new();
@@ -141,7 +165,10 @@ impl Batch {
             let Block::ToolCall(call) = block else { return true };
             number += 1;
             let Some((_, result)) = results.next_if(|(call, _)| call + 1 == number) else { return false };
-            given.push(result.map_or_else(|| pairing::lost_reply(call, timestamp), |result| named(result, call)));
+            given.push(match result {
+                Some((source, result)) => (source, named(result, call)),
+                None => (None, pairing::lost_reply(call, timestamp)),
+            });
             true
         });
         mended.dropped_calls += before - reply.content.len();
@@ -155,11 +182,11 @@ impl Batch {
         });
         let mut ids: Vec<&mut String> = calls.collect();
         names::settle_ids(&mut ids);
-        for (result, id) in given.iter_mut().zip(ids) {
+        for ((_, result), id) in given.iter_mut().zip(ids) {
             result.tool_call_id.clone_from(id);
         }
-        out.push(Message::Assistant(reply));
-        out.extend(given.into_iter().map(Message::ToolResult));
+        out.push((source, Message::Assistant(reply)));
+        out.extend(given.into_iter().map(|(source, result)| (source, Message::ToolResult(result))));
     }
 }
 

@@ -165,7 +165,7 @@ fn m_loop_08_09_12_what_a_call_is_and_which_result_is_its_own() {
     let stored = |content: Value| json!({"role": "assistant", "content": content, "stopReason": "toolUse"});
     let result = |id: &str| json!({"role": "toolResult", "toolCallId": id, "toolName": "echo", "content": id});
     let ids = |content: Value| -> Vec<String> {
-        let (messages, _) = repair::load(vec![stored(content)], None);
+        let messages = repair::load(vec![stored(content)], None).messages;
         let calls = messages.iter().filter_map(|message| match message {
             Message::Assistant(said) => Some(said.calls().map(|call| call.id.clone()).collect::<Vec<_>>()),
             Message::User(_) | Message::ToolResult(_) => None,
@@ -182,7 +182,7 @@ fn m_loop_08_09_12_what_a_call_is_and_which_result_is_its_own() {
     assert_eq!(ids(json!("toolCall a")), [] as [&str; 0]);
 
     let both = stored(json!([block("toolCall", &json!("a")), block("toolCall", &json!("b"))]));
-    let (messages, _) = repair::load(vec![both, result("b"), result("a"), result("of nobody")], None);
+    let messages = repair::load(vec![both, result("b"), result("a"), result("of nobody")], None).messages;
     let answered = messages.iter().filter_map(|message| match message {
         Message::ToolResult(reply) => Some((reply.tool_call_id.as_str(), reply.text())),
         Message::User(_) | Message::Assistant(_) => None,

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use proptest::prelude::*;
 use prowess_agent::message::Message;
 use prowess_agent::repair::ids::{Ids, Rule, sanitize};
-use prowess_agent::repair::{Mended, inputs, load, pairing};
+use prowess_agent::repair::{Loaded, Mended, inputs, load, pairing};
 use prowess_testkit::{assert_documented, cases, cases_in, check_all, check_all_but};
 use serde_json::{Value, json};
 
@@ -183,31 +183,49 @@ fn conversations_are_mended() {
         ),
     ];
     for (why, given, wanted) in table {
-        assert_eq!(short(&load(given, None).0), wanted, "{why}");
+        assert_eq!(short(&load(given, None).messages), wanted, "{why}");
     }
+}
+
+#[test]
+fn each_message_says_where_it_was_stored() {
+    // All at the same moment, so that nothing but the place tells them apart.
+    let given = vec![
+        json!({"role": "user", "content": "one", "timestamp": 7}),
+        json!({"role": "nobody", "content": "?", "timestamp": 7}),
+        json!({"role": "assistant", "timestamp": 7, "content": [
+            {"type": "toolCall", "id": "a", "name": "exec", "arguments": {}},
+            {"type": "toolCall", "id": "b", "name": "exec", "arguments": {}},
+        ]}),
+        json!({"role": "user", "content": "two", "timestamp": 7}),
+        json!({"role": "toolResult", "toolCallId": "b", "toolName": "exec", "content": "done", "timestamp": 7}),
+    ];
+    let Loaded { messages, sources, .. } = load(given, None);
+    assert_eq!(messages.len(), sources.len());
+    assert_eq!(sources, [Some(0), Some(2), None, Some(4), Some(3)]);
 }
 
 #[test]
 fn it_is_said_what_was_done() {
     assert_eq!(Mended::default().sentence(), None);
     let given = vec![json!(null), reply(&["a"], "toolUse"), result("x", "1")];
-    let (_, mended) = load(given, None);
+    let Loaded { mended, .. } = load(given, None);
     let wanted = Mended { dropped_messages: 1, added: 1, dropped_orphans: 1, moved: true, ..Mended::default() };
     assert_eq!(mended, wanted);
     assert!(mended.sentence().expect("a sentence").contains("marked results as lost (1)"));
     let given = vec![reply(&["a"], "toolUse"), said("x"), result("a", "1")];
-    assert!(load(given, None).1.sentence().expect("a sentence").contains("put results behind their calls"));
+    assert!(load(given, None).mended.sentence().expect("a sentence").contains("put results behind their calls"));
 }
 
 #[test]
 fn long_conversations_and_long_replies_are_mended_alike() {
     let turns = (0..5_000).flat_map(|_| [reply(&["call_1"], "toolUse"), said("x"), result("call_1", "1")]);
-    let (messages, mended) = load(turns.collect(), None);
+    let Loaded { messages, mended, .. } = load(turns.collect(), None);
     assert_eq!((messages.len(), mended.added, mended.dropped_duplicates), (15_000, 0, 0));
     let ids: Vec<String> = (0..10_000).map(|index| format!("id{}", index / 2)).collect();
     let many = reply(&ids.iter().map(String::as_str).collect::<Vec<_>>(), "toolUse");
     let results = ids.iter().rev().map(|id| result(id, "1"));
-    let (messages, mended) = load(std::iter::once(many).chain(results).collect(), None);
+    let Loaded { messages, mended, .. } = load(std::iter::once(many).chain(results).collect(), None);
     assert_eq!((messages.len(), mended.added), (10_001, 0));
     let mut wire = Ids::new(Rule::Strict9);
     let made: HashSet<String> = (0..10_000)
@@ -351,7 +369,7 @@ fn stored(messages: &[Message]) -> Vec<Value> {
 proptest! {
     #[test]
     fn whatever_is_stored_can_be_shown_to_a_model(given in history()) {
-        let (messages, mended) = load(given.clone(), None);
+        let Loaded { messages, mended, .. } = load(given.clone(), None);
         prop_assert_eq!(is_paired(&messages), Ok(()));
         let results = messages.iter().filter(|message| matches!(message, Message::ToolResult(_))).count();
         let others = messages.len() - results;
@@ -360,8 +378,8 @@ proptest! {
 
     #[test]
     fn what_is_mended_stays_as_it_is(given in history()) {
-        let (messages, _) = load(given, None);
-        let (again, mended) = load(stored(&messages), None);
+        let Loaded { messages, .. } = load(given, None);
+        let Loaded { messages: again, mended, .. } = load(stored(&messages), None);
         prop_assert_eq!(again, messages);
         prop_assert_eq!(mended, Mended::default());
     }
@@ -372,7 +390,7 @@ proptest! {
         prop_assert_eq!(&made.messages, &given);
         prop_assert!(!made.moved);
         prop_assert_eq!(inputs(given.clone(), None).messages, given.clone());
-        let (messages, mended) = load(given.clone(), Some(&["exec".to_owned()]));
+        let Loaded { messages, mended, .. } = load(given.clone(), Some(&["exec".to_owned()]));
         prop_assert_eq!((messages.len(), mended), (given.len(), Mended::default()));
     }
 
@@ -386,7 +404,7 @@ proptest! {
 
     #[test]
     fn no_call_of_an_unknown_tool_is_left(given in history()) {
-        let (messages, _) = load(given, Some(&["exec".to_owned()]));
+        let Loaded { messages, .. } = load(given, Some(&["exec".to_owned()]));
         prop_assert_eq!(is_paired(&messages), Ok(()));
         for message in &messages {
             if let Message::Assistant(reply) = message {

@@ -28,20 +28,30 @@ pub struct Inputs {
 /// An empty list says as little as none: an agent that has lost its tools still knows what it has done.
 #[must_use]
 pub fn inputs(messages: Vec<Value>, known: Option<&[String]>) -> Inputs {
-    let known = known.filter(|known| !known.is_empty());
-    let known: Option<HashSet<String>> =
-        known.map(|known| known.iter().map(|name| name.trim().to_lowercase()).collect());
-    let mut out = Inputs { messages: Vec::with_capacity(messages.len()), dropped_calls: 0, dropped_messages: 0 };
-    for mut message in messages {
-        let dropped = filter(&mut message, known.as_ref());
-        out.dropped_calls += dropped;
-        if dropped > 0 && message["content"].as_array().is_some_and(Vec::is_empty) {
-            out.dropped_messages += 1;
-        } else {
-            out.messages.push(message);
-        }
+    let sieve = Sieve::new(known);
+    let given = messages.len();
+    let mut dropped_calls = 0;
+    let messages: Vec<Value> =
+        messages.into_iter().filter_map(|message| sieve.pass(message, &mut dropped_calls)).collect();
+    Inputs { dropped_calls, dropped_messages: given - messages.len(), messages }
+}
+
+/// The tools whose calls are kept; none for those of any tool.
+pub(super) struct Sieve(Option<HashSet<String>>);
+
+impl Sieve {
+    pub(super) fn new(known: Option<&[String]>) -> Self {
+        let known = known.filter(|known| !known.is_empty());
+        Self(known.map(|known| known.iter().map(|name| name.trim().to_lowercase()).collect()))
     }
-    out
+
+    /// The message without the calls that nobody could carry out, unless nothing else was in it.
+    pub(super) fn pass(&self, mut message: Value, dropped_calls: &mut usize) -> Option<Value> {
+        let dropped = filter(&mut message, self.0.as_ref());
+        *dropped_calls += dropped;
+        let is_empty = dropped > 0 && message["content"].as_array().is_some_and(Vec::is_empty);
+        (!is_empty).then_some(message)
+    }
 }
 
 /// Whether a block is a call, whole or not.
