@@ -10,20 +10,20 @@ use std::collections::HashSet;
 
 use prowess_skills::tokens;
 
-pub use clip::{Clipped, clip, is_tight};
-pub use summary::{Files, SYSTEM, fallback, request};
+pub(crate) use clip::{clip, is_tight};
+pub(crate) use summary::{Files, SYSTEM, fallback, request};
 
 use crate::ledger::{Mark, Marked};
 use crate::message::{Block, Message, User};
 
 /// How many tokens are kept free for an answer, in a window that has room for it.
-pub const RESERVE: u64 = 20_000;
+pub(crate) const RESERVE: u64 = 20_000;
 
 /// How many tokens of the newest messages stay as they are, in a window that has room for it.
-pub const KEEP: u64 = 20_000;
+pub(crate) const KEEP: u64 = 20_000;
 
 /// The most of one skill's instructions that is carried over, in characters.
-pub const MAX_INSTRUCTIONS: usize = 40_000;
+pub(crate) const MAX_INSTRUCTIONS: usize = 40_000;
 
 /// About how many tokens a picture takes.
 const IMAGE_TOKENS: u64 = 1_200;
@@ -35,25 +35,25 @@ const CLOSE: &str = "\n</skill_instructions>";
 
 /// How many tokens to keep free in a window: never more than half of it.
 #[must_use]
-pub fn reserve(window: u64) -> u64 {
+pub(crate) fn reserve(window: u64) -> u64 {
     RESERVE.min(window / 2)
 }
 
 /// How many tokens of the newest messages to keep in a window.
 #[must_use]
-pub fn keep(window: u64) -> u64 {
+pub(crate) fn keep(window: u64) -> u64 {
     KEEP.min(window / 4)
 }
 
 /// Whether a conversation that takes `used` tokens must be compacted before the next call.
 #[must_use]
-pub fn needed(used: u64, window: u64, reserve: u64) -> bool {
+pub(crate) fn needed(used: u64, window: u64, reserve: u64) -> bool {
     used > window - reserve.min(window / 2)
 }
 
 /// About how many tokens messages take.
 #[must_use]
-pub fn estimate(messages: &[Message]) -> u64 {
+pub(crate) fn estimate(messages: &[Message]) -> u64 {
     messages.iter().map(size).sum()
 }
 
@@ -88,7 +88,7 @@ pub(crate) fn weight(block: &Block) -> u64 {
 ///
 /// Never between a call and its result. Nothing when there is nothing to cut away, or no place to do it.
 #[must_use]
-pub fn cut(messages: &[Message], keep_tokens: u64) -> Option<usize> {
+pub(crate) fn cut(messages: &[Message], keep_tokens: u64) -> Option<usize> {
     let mut kept = 0;
     let reached = messages.iter().rposition(|message| {
         kept += size(message);
@@ -119,16 +119,16 @@ fn boundaries(messages: &[Message]) -> Vec<bool> {
 
 /// The instructions of a skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Instructions {
+pub(crate) struct Instructions {
     /// The skill.
-    pub skill: String,
+    pub(crate) skill: String,
     /// What its `SKILL.md` says, as the model read it.
-    pub text: String,
+    pub(crate) text: String,
 }
 
 /// The instructions of the skills in use that the model would no longer see when messages before `first_kept` are gone.
 #[must_use]
-pub fn instructions(messages: &[Message], first_kept: usize, active: &[String]) -> Vec<Instructions> {
+pub(crate) fn instructions(messages: &[Message], first_kept: usize, active: &[String]) -> Vec<Instructions> {
     let (gone, kept) = messages.split_at(first_kept.min(messages.len()));
     let still_there: HashSet<(String, String)> = kept.iter().flat_map(read_in).collect();
     let read: Vec<(String, String)> = gone.iter().flat_map(read_in).collect();
@@ -182,7 +182,7 @@ fn bounded(text: &str) -> String {
 ///
 /// They are part of the text, so that whoever goes on with the session has them.
 #[must_use]
-pub fn compose(summary: &str, instructions: &[Instructions]) -> String {
+pub(crate) fn compose(summary: &str, instructions: &[Instructions]) -> String {
     let mut text = summary.trim().to_owned();
     for one in instructions {
         // A quote would end the name, and names have none.
@@ -221,7 +221,7 @@ fn first_block(text: &str) -> Option<(&str, Piece<'_>, &str)> {
 
 /// The summary without the instructions that were carried along.
 #[must_use]
-pub fn summary_alone(stored: &str) -> String {
+pub(crate) fn summary_alone(stored: &str) -> String {
     let texts = pieces(stored).into_iter().filter_map(|piece| match piece {
         Piece::Text(text) => Some(text.trim()),
         Piece::Instructions { .. } => None,
@@ -231,7 +231,7 @@ pub fn summary_alone(stored: &str) -> String {
 
 /// The skills whose instructions a stored summary carries along.
 #[must_use]
-pub fn carried(stored: &str) -> Vec<String> {
+pub(crate) fn carried(stored: &str) -> Vec<String> {
     let skills = pieces(stored).into_iter().filter_map(|piece| match piece {
         Piece::Instructions { skill, .. } => Some(skill),
         Piece::Text(_) => None,
@@ -241,7 +241,7 @@ pub fn carried(stored: &str) -> Vec<String> {
 
 /// The conversation as it goes on: the stored summary in one message, then what was kept.
 #[must_use]
-pub fn rebuild(stored: &str, kept: &[Message]) -> Vec<Message> {
+pub(crate) fn rebuild(stored: &str, kept: &[Message]) -> Vec<Message> {
     let timestamp = match kept.first() {
         Some(Message::User(user)) => user.timestamp,
         Some(Message::Assistant(said)) => said.timestamp,

@@ -22,7 +22,7 @@
 
 pub mod agent;
 mod answer;
-pub mod compaction;
+mod compaction;
 mod conversation;
 pub mod embedded;
 pub mod event;

@@ -14,16 +14,16 @@ const REMOVED: &str = "[This output is left out to make room. Run the call again
 
 /// What was clipped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Clipped {
+pub(crate) struct Clipped {
     /// How many results and answers were cut.
-    pub cut: usize,
+    pub(crate) cut: usize,
     /// How many were removed.
-    pub removed: usize,
+    pub(crate) removed: usize,
 }
 
 /// Whether [`clip`] would change anything.
 #[must_use]
-pub fn is_tight(messages: &[Message], window: u64) -> bool {
+pub(crate) fn is_tight(messages: &[Message], window: u64) -> bool {
     let longest = usize::try_from(window).unwrap_or(usize::MAX);
     let is_long = |message: &Message| match message {
         // No text has more characters than bytes.
@@ -37,7 +37,7 @@ pub fn is_tight(messages: &[Message], window: u64) -> bool {
 }
 
 /// Makes the results of tools and the answers in `messages` fit into a window of that many tokens.
-pub fn clip(messages: &mut [Message], window: u64) -> Clipped {
+pub(crate) fn clip(messages: &mut [Message], window: u64) -> Clipped {
     let mut clipped = Clipped::default();
     // Half of the window at two characters a token: what tools print is denser than prose.
     let longest = usize::try_from(window).unwrap_or(usize::MAX);

@@ -10,7 +10,7 @@ use crate::compaction::Piece;
 use crate::message::{Block, Message};
 
 /// What a model that summarises is told.
-pub const SYSTEM: &str = "You summarise a conversation between a person and an assistant that uses tools, so that the \
+pub(crate) const SYSTEM: &str = "You summarise a conversation between a person and an assistant that uses tools, so that the \
     assistant can go on without having seen it. You do not answer or continue the conversation. You write only the summary.";
 
 /// The most of one message that a model that summarises is shown, in characters.
@@ -28,17 +28,17 @@ const MAX_FILES: usize = 100;
 
 /// The files that a conversation was about.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Files {
+pub(crate) struct Files {
     /// Read, and not changed.
-    pub read: BTreeSet<String>,
+    pub(crate) read: BTreeSet<String>,
     /// Written or edited.
-    pub changed: BTreeSet<String>,
+    pub(crate) changed: BTreeSet<String>,
 }
 
 impl Files {
     /// Those that `messages` name, and those that `previous` details of a compaction named.
     #[must_use]
-    pub fn of(messages: &[Message], previous: Option<&Value>) -> Self {
+    pub(crate) fn of(messages: &[Message], previous: Option<&Value>) -> Self {
         let mut files = Self::default();
         let listed = |key: &str| {
             let list = previous.and_then(|details| details.get(key)).and_then(Value::as_array);
@@ -64,7 +64,7 @@ impl Files {
 
     /// For the `details` of a compaction entry, as the peer writes them.
     #[must_use]
-    pub fn details(&self) -> Value {
+    pub(crate) fn details(&self) -> Value {
         json!({"readFiles": self.read, "modifiedFiles": self.changed})
     }
 
@@ -87,7 +87,7 @@ impl Files {
 
 /// What a model is asked in order to summarise `messages`, in about `room` tokens. An earlier summary is merged.
 #[must_use]
-pub fn request(previous: Option<&str>, messages: &[Message], files: &Files, room: u64) -> String {
+pub(crate) fn request(previous: Option<&str>, messages: &[Message], files: &Files, room: u64) -> String {
     let mut text = String::from(
         "Summarise the conversation below. Use these headings, and leave out those for which there is nothing to say:\n\
          \n\
@@ -118,7 +118,7 @@ pub fn request(previous: Option<&str>, messages: &[Message], files: &Files, room
 
 /// A summary that needs no model: what was asked, what was used, and what was said last.
 #[must_use]
-pub fn fallback(previous: Option<&str>, messages: &[Message], files: &Files) -> String {
+pub(crate) fn fallback(previous: Option<&str>, messages: &[Message], files: &Files) -> String {
     let mut text = String::new();
     if let Some(previous) = previous.map(summary_alone).filter(|previous| !previous.is_empty()) {
         text.extend(["## Before that\n", &shorten(&previous, MAX_PREVIOUS), "\n\n"]);
