@@ -2,6 +2,7 @@
 
 use prowess_exec::lookup::Disk;
 use prowess_exec::store::{ApprovalsFile, StoreError};
+use prowess_host::Failure;
 use prowess_policy::approvals::{EVERYONE, Entry};
 use prowess_policy::lookup::Lookup;
 use prowess_policy::reach::{Called, Farther, Kind, Reach, reach};
@@ -10,12 +11,10 @@ use prowess_policy::wrapper::Tail;
 use serde_json::json;
 
 use crate::cli::{self, Globals};
-use crate::context::Context;
-use crate::failure::Failure;
 use crate::output::{Report, table};
 
 pub(crate) fn run(command: &cli::Approvals, globals: &Globals) -> Result<Report, Failure> {
-    let context = Context::load(globals)?;
+    let context = globals.context()?;
     let file = ApprovalsFile::in_state_dir(&context.locations.state_dir);
     let who = |all_agents: bool| if all_agents { EVERYONE.to_owned() } else { context.agent.id.to_string() };
     match command {

@@ -17,7 +17,8 @@ use complete::{BUILT_IN, Words};
 use line::{Lines, Typed};
 use terminal::Terminal;
 
-use crate::failure::Failure;
+use prowess_host::Failure;
+
 use crate::output::{BOLD, DIM, count, paint, safe};
 use crate::partner::{self, Partner, turn};
 use crate::show::{Printer, tokens};

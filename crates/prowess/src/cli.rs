@@ -5,6 +5,8 @@ mod talk;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use prowess_config::LocationFlags;
+use prowess_host::{Context, Failure, Flags, Ground};
 
 pub(crate) use talk::{Format, MessageArgs, ModelsArgs, PromptArgs, Sessions, TalkArgs};
 
@@ -40,6 +42,19 @@ pub(crate) struct Globals {
     /// Use the profile `dev`
     #[arg(long, global = true)]
     pub(crate) dev: bool,
+}
+
+impl Globals {
+    /// What is known when the program starts.
+    pub(crate) fn ground(&self) -> Result<Ground, Failure> {
+        let locations = LocationFlags { profile: self.profile.clone(), dev: self.dev, config: self.config.clone() };
+        Ground::of_process(Flags { agent: self.agent.clone(), workspace: self.workspace.clone(), locations })
+    }
+
+    /// What the operator asked for.
+    pub(crate) fn context(&self) -> Result<Context, Failure> {
+        Context::load(&self.ground()?)
+    }
 }
 
 #[derive(Debug, Subcommand)]

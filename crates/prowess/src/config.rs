@@ -3,24 +3,23 @@
 use std::io::Write;
 
 use prowess_config::schema::{self, Kind};
-use prowess_config::{ConfigFile, Env, KeyPath, Layer, REDACTED, Warning};
+use prowess_config::{ConfigFile, KeyPath, Layer, REDACTED, Warning};
+use prowess_host::{Context, Failure};
 use serde_json::Value;
 
 use crate::cli::{self, Globals};
-use crate::context::{self, Context};
-use crate::failure::Failure;
 use crate::output::{DIM, Report, WARN, paint, table};
 
 pub(crate) fn run(command: &cli::Config, globals: &Globals) -> Result<Report, Failure> {
     match command {
         cli::Config::Get { path, show_secrets } => {
-            get(&Context::load(globals)?, path.as_deref(), *show_secrets, globals.json)
+            get(&globals.context()?, path.as_deref(), *show_secrets, globals.json)
         }
         cli::Config::Set { path, value } => {
             let file = file(globals)?;
             let edited = file.set(path, value_of(value)).map_err(Failure::input)?;
             let place: KeyPath = path.parse().map_err(Failure::input)?;
-            let context = Context::load(globals)?;
+            let context = globals.context()?;
             let about = |warning: &&Warning| !warning.path.segments().is_empty() && place.starts_with(&warning.path);
             for warning in context.config.warnings().iter().filter(about) {
                 // The value is written all the same; a reader that has gone away misses a remark.
@@ -60,7 +59,7 @@ fn keys(json: bool) -> Result<Report, Failure> {
 
 fn file(globals: &Globals) -> Result<ConfigFile, Failure> {
     // Changing a broken file must stay possible, so it is not loaded here.
-    context::locations(globals, &Env::from_process()).map(|locations| ConfigFile::new(locations.config_path))
+    globals.ground().and_then(|ground| ground.locations()).map(|locations| ConfigFile::new(locations.config_path))
 }
 
 /// JSON when it is JSON, else the text itself.

@@ -7,14 +7,13 @@ use prowess_exec::exec_tool::ExecCall;
 use prowess_exec::sandbox::{Kind, Sandbox, Survey};
 use prowess_exec::store::ApprovalsFile;
 use prowess_exec::{Setting, exec as hands};
+use prowess_host::{Context, Failure};
 use prowess_policy::ExecSettings;
 use prowess_policy::posture::{Ask, Posture, Security};
 use prowess_policy::safe_bin::SafeBins;
 use serde_json::json;
 
 use crate::cli::Globals;
-use crate::context::Context;
-use crate::failure::Failure;
 use crate::output::{BAD, BOLD, DIM, GOOD, Report, WARN, paint};
 
 /// How one thing stands.
@@ -38,7 +37,7 @@ struct Line {
 }
 
 pub(crate) fn run(globals: &Globals) -> Result<Report, Failure> {
-    let context = Context::load(globals)?;
+    let context = globals.context()?;
     let settings = ExecSettings::read(&context.config.tree()["tools"]["exec"], &context.agent.exec);
     let mut lines = sandboxes(&settings);
     lines.extend(rules(&context, &settings));

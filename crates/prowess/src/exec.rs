@@ -7,18 +7,16 @@ mod setting;
 use std::io::Read;
 use std::sync::Arc;
 
+use prowess_exec::ToolResult;
 use prowess_exec::approver::{Approver, Nobody, Terminal};
 use prowess_exec::exec_tool::ExecCall;
-use prowess_exec::job::{Limits, Runner};
-use prowess_exec::{Exec, ToolResult, confine};
+use prowess_host::{Failure, exec};
 use prowess_policy::{Verdict, quote, shown};
 
 use crate::cli::{self, CommandArgs, Globals};
-use crate::context::Context;
-use crate::failure::Failure;
 use crate::output::Report;
 
-pub(crate) use setting::{Scope, base, setting};
+pub(crate) use setting::{Scope, setting};
 
 /// How much of a command is read from stdin; far more than may ever run.
 const MAX_STDIN_BYTES: u64 = 1024 * 1024;
@@ -26,7 +24,7 @@ const MAX_STDIN_BYTES: u64 = 1024 * 1024;
 pub(crate) fn run(command: &cli::Exec, globals: &Globals) -> Result<Report, Failure> {
     match command {
         cli::Exec::Check { command, exit_code } => {
-            let context = Context::load(globals)?;
+            let context = globals.context()?;
             let exec = exec(&context, Arc::new(Nobody))?;
             let setting = setting(context, &Scope::of(command, globals))?;
             let case = exec.judge(&call(command)?, &setting).map_err(|result| refused(&result))?;
@@ -39,13 +37,6 @@ pub(crate) fn run(command: &cli::Exec, globals: &Globals) -> Result<Report, Fail
         }
         cli::Exec::Run { command, options } => run::run(command, options, globals),
     }
-}
-
-/// The means to run commands, with what is in the state directory.
-pub(crate) fn exec(context: &Context, approver: Arc<dyn Approver>) -> Result<Exec, Failure> {
-    let helper =
-        confine::helper().map_err(|error| Failure::ours(format!("cannot find this program itself: {error}")))?;
-    Ok(Exec::new(&context.locations.state_dir, approver, Runner::new(Limits::default()), helper))
 }
 
 /// The person at the terminal, or nobody.

@@ -1,15 +1,11 @@
 //! The prowess command.
 
 mod approvals;
-mod bundled;
 mod chat;
 mod cli;
 mod config;
-mod context;
-mod conversation;
 mod doctor;
 mod exec;
-mod failure;
 mod models;
 mod output;
 mod partner;
@@ -17,7 +13,6 @@ mod prompt;
 mod run;
 mod sessions;
 mod setup;
-mod share;
 mod show;
 mod skills;
 mod talk;
@@ -28,9 +23,9 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
+use prowess_host::Failure;
+
 use cli::{Cli, Command};
-use context::Context;
-use failure::Failure;
 use output::Report;
 
 fn main() -> ExitCode {
@@ -61,7 +56,7 @@ fn perform(cli: &Cli) -> Result<Report, Failure> {
         Command::Models(args) => models::configured::run(*args, &cli.globals),
         Command::Prompt(args) => prompt::assembled::run(*args, &cli.globals),
         Command::Skills { command, options } => {
-            skills::run(command.as_ref(), options, Context::load(&cli.globals)?, cli.globals.json)
+            skills::run(command.as_ref(), options, cli.globals.context()?, cli.globals.json)
         }
         Command::Config { command } => config::run(command, &cli.globals),
         Command::Exec { command } => exec::run(command, &cli.globals),

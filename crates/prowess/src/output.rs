@@ -8,10 +8,9 @@ use anstyle::{AnsiColor, Style};
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width};
 use prowess_exec::output::{Cleaner, is_hidden};
+use prowess_host::Failure;
 use prowess_skills::{Problem, Severity, text};
 use serde::Serialize;
-
-use crate::failure::Failure;
 
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
 pub(crate) const BAD: Style = AnsiColor::Red.on_default();

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use prowess_agent::event::{End, Event, Events};
 use prowess_agent::message::Usage;
 use prowess_agent::skills::SkillSet;
+use prowess_host::Failure;
 use tokio_util::sync::CancellationToken;
 
-use crate::failure::Failure;
 use crate::wish::Wish;
 
 /// A conversation.

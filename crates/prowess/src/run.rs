@@ -7,10 +7,10 @@ use prowess_agent::Outcome;
 use prowess_agent::event::{End, Events};
 use prowess_agent::frame::{self, Frames};
 
+use prowess_host::Failure;
+
 use crate::chat::line::MAX_MESSAGE_BYTES;
 use crate::cli::{Globals, MessageArgs};
-use crate::context::Context;
-use crate::failure::Failure;
 use crate::output::{Report, visible};
 use crate::partner::{code, turn};
 use crate::show::{Detail, Printer};
@@ -19,7 +19,7 @@ use crate::wish::Wish;
 
 pub(crate) fn run(args: &MessageArgs, globals: &Globals) -> Result<Report, Failure> {
     let message = message(&args.words)?;
-    let home = Context::load(globals)?.user_home().to_owned();
+    let home = globals.context()?.user_home().to_owned();
     let detail = if args.talk.verbose { Detail::Verbose } else { Detail::Normal };
     let printer = Printer::new(detail, &home);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();

@@ -7,11 +7,11 @@ use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
-use prowess_config::{ConfigFile, Env};
+use prowess_config::ConfigFile;
+
+use prowess_host::Failure;
 
 use crate::cli::Globals;
-use crate::context::{self, Context};
-use crate::failure::Failure;
 use crate::output::Report;
 
 /// Files every workspace has, with what a new one says.
@@ -34,8 +34,8 @@ const FIRST_RUN: (&str, &str) = (
 );
 
 pub(crate) fn run(globals: &Globals) -> Result<Report, Failure> {
-    let locations = context::locations(globals, &Env::from_process())?;
-    let workspace = Context::load(globals)?.workspace;
+    let locations = globals.ground().and_then(|ground| ground.locations())?;
+    let workspace = globals.context()?.workspace;
     let made = prepare(&workspace).map_err(|error| {
         Failure::input(format!("cannot prepare {}: {error}", workspace.display()))
             .hint("check that you may write there")

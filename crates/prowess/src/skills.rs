@@ -9,11 +9,10 @@ mod list;
 mod prompt;
 mod shape;
 
+use prowess_host::{Context, Failure, View};
 use prowess_skills::{Objection, Skill};
 
 use crate::cli::{SkillOptions, Skills};
-use crate::context::{Context, View};
-use crate::failure::Failure;
 use crate::output::{BAD, DIM, GOOD, Report, WARN, paint};
 
 /// Runs one of the skills commands; without one, `list`.

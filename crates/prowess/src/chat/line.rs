@@ -6,6 +6,7 @@ use std::io::BufRead;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use prowess_host::Failure;
 use rustyline::completion::{Completer, Pair};
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
@@ -15,7 +16,6 @@ use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{CompletionType, Config, Context, Editor, Helper};
 
 use super::complete::{Hint, Words};
-use crate::failure::Failure;
 use crate::output::{DIM, paint};
 
 /// The file of what was typed, in the state directory.

@@ -2,12 +2,12 @@
 
 use std::io::IsTerminal;
 
+use prowess_host::Failure;
+
 use super::Chat;
 use super::complete::Words;
 use super::line::Lines;
 use crate::cli::{Globals, TalkArgs};
-use crate::context::Context;
-use crate::failure::Failure;
 use crate::output::{DIM, Report, paint, safe};
 use crate::partner::Partner;
 use crate::show::{Detail, Printer};
@@ -17,7 +17,7 @@ pub(crate) fn run(args: &TalkArgs, globals: &Globals) -> Result<Report, Failure>
     if globals.json {
         return Err(Failure::usage("a chat is for people").hint("prowess run --json is for programs"));
     }
-    let context = Context::load(globals)?;
+    let context = globals.context()?;
     let detail = if args.verbose { Detail::Verbose } else { Detail::Normal };
     let printer = Printer::new(detail, context.user_home());
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();

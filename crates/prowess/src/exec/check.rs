@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
+use prowess_host::Failure;
 use prowess_policy::{Cover, Judged, Judgment, Objection, Verdict, shown};
 use serde_json::{Value, json};
 
-use crate::failure::Failure;
 use crate::output::{BAD, BOLD, DIM, GOOD, Report, WARN, paint};
 
 pub(crate) fn report(judgment: &Judgment, json: bool) -> Result<Report, Failure> {

@@ -4,18 +4,17 @@ use std::io::Write;
 
 use prowess_exec::exec_tool::{ExecCall, Plan, finished};
 use prowess_exec::job::{Exit, Handle, Outcome};
+use prowess_host::{Failure, exec};
 use prowess_policy::{ExecSettings, Grants, SandboxChoice};
 use serde_json::json;
 
-use super::{Scope, call, exec, person, refused, setting};
+use super::{Scope, call, person, refused, setting};
 use crate::cli::{CommandArgs, Globals, RunArgs};
-use crate::context::Context;
-use crate::failure::Failure;
 use crate::output::Report;
 use crate::wish::Wish;
 
 pub(crate) fn run(command: &CommandArgs, options: &RunArgs, globals: &Globals) -> Result<Report, Failure> {
-    let context = Context::load(globals)?;
+    let context = globals.context()?;
     let exec = exec(&context, person())?;
     let mut setting = setting(context, &Scope::of(command, globals))?;
     apply(options, &mut setting.settings)?;

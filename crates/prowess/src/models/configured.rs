@@ -6,10 +6,10 @@ use prowess_agent::model::Api;
 use prowess_agent::provider::{Endpoint, Remote};
 use prowess_agent::settings::{Choice, Configured, Key as Access, Origin, Settings, choose};
 
+use prowess_host::Failure;
+
 use super::offer::{Answer, Key, Offer, report};
 use crate::cli::{Globals, ModelsArgs};
-use crate::context::Context;
-use crate::failure::Failure;
 use crate::output::Report;
 
 /// A question that is on its way.
@@ -19,7 +19,7 @@ type Asking = tokio::task::JoinHandle<Result<Vec<String>, String>>;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(crate) fn run(args: ModelsArgs, globals: &Globals) -> Result<Report, Failure> {
-    let context = Context::load(globals)?;
+    let context = globals.context()?;
     let env = |name: &str| context.config.env().get(name).map(str::to_owned);
     let settings = Settings::read(context.config.tree(), Some(context.agent.id.as_str()), env);
     let chosen = match choose(&settings, None) {

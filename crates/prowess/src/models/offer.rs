@@ -1,8 +1,8 @@
 //! What is configured, on a page: models, where they come from, whether there is a key, and whether they answer.
 
+use prowess_host::Failure;
 use serde_json::{Value, json};
 
-use crate::failure::Failure;
 use crate::output::{BAD, DIM, GOOD, Report, WARN, paint, safe, table};
 
 /// A model that can be asked.

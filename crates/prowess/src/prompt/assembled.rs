@@ -2,9 +2,10 @@
 
 use std::io::IsTerminal;
 
+use prowess_host::Failure;
+
 use super::cost::{measure, page, shape};
 use crate::cli::{Globals, PromptArgs};
-use crate::failure::Failure;
 use crate::output::{Report, cleaned};
 use crate::talk::system_prompt;
 

@@ -8,11 +8,12 @@ use std::path::Path;
 
 use prowess_agent::message::{Block, Message};
 
+use prowess_host::Failure;
+
 use super::list::time;
 use super::show::shape;
 use super::told::{Told, ending};
 use crate::cli::Format;
-use crate::failure::Failure;
 use crate::output::{Report, cleaned, count, safe, visible};
 
 /// The conversation in `format`.

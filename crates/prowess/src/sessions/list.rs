@@ -1,11 +1,11 @@
 //! `sessions list`: which conversations are there?
 
 use jiff::Timestamp;
+use prowess_host::Failure;
 use prowess_skills::text::shorten;
 use serde_json::json;
 
 use super::told::Row;
-use crate::failure::Failure;
 use crate::output::{Report, safe, table};
 
 /// The longest title in the table, in UTF-16 units.

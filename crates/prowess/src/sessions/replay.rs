@@ -5,10 +5,10 @@ use std::time::Duration;
 use prowess_agent::event::{End, Event, How};
 use prowess_agent::frame::Frames;
 use prowess_agent::message::{Assistant, Block, Message};
+use prowess_host::Failure;
 use serde_json::{Value, json};
 
 use super::told::{Broken, Told, ending, result};
-use crate::failure::Failure;
 use crate::output::Report;
 use crate::show::Printer;
 

@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use prowess_agent::message::{Message, ToolReply};
+use prowess_host::Failure;
 use prowess_skills::text::shorten;
 use serde_json::{Map, Value, json};
 
 use super::told::{Broken, Costs, Line, Told, ending, result};
-use crate::failure::Failure;
 use crate::output::{BAD, BOLD, DIM, GOOD, Report, WARN, count, paint, safe, short_path, table};
 use crate::show::{label, mark, tokens};
 

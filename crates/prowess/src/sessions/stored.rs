@@ -3,20 +3,19 @@
 use prowess_agent::ledger::{Account, Ledger, Mark, Marked};
 use prowess_agent::message::{Message, Usage};
 use prowess_agent::session::{Listed, SessionKey, Sessions, Stored, note};
+use prowess_host::Failure;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::told::{Costs, Line, Row, SkillCost, Told};
 use super::{export, list, replay, show};
 use crate::cli::{self, Format, Globals};
-use crate::context::Context;
-use crate::failure::Failure;
 use crate::output::{Report, count, safe};
 use crate::show::{Detail, Printer};
 
 /// Runs one of the sessions commands.
 pub(crate) fn run(command: &cli::Sessions, globals: &Globals) -> Result<Report, Failure> {
-    let context = Context::load(globals)?;
+    let context = globals.context()?;
     let sessions = Sessions::new(&context.locations.state_dir, context.agent.id.as_str());
     let read = |key: &str| sessions.read(key).map(told).map_err(Failure::input);
     match command {

@@ -2,13 +2,12 @@
 
 use std::fmt::Write as _;
 
+use prowess_host::{Failure, View};
 use prowess_skills::{Objection, ProblemKind, Severity, Skill, Snapshot};
 use serde::Serialize;
 
 use super::shape::{self, Flags, Lists};
 use super::{Standing, title};
-use crate::context::View;
-use crate::failure::Failure;
 use crate::output::{self, BAD, BOLD, DIM, GOOD, Report, WARN, count, paint, safe, short_path};
 
 #[derive(Serialize)]

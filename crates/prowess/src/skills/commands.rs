@@ -1,10 +1,9 @@
 //! `skills commands`: what can a person type after a slash?
 
+use prowess_host::{Failure, View};
 use prowess_skills::{Command, RESERVED, commands, resolve};
 use serde::Serialize;
 
-use crate::context::View;
-use crate::failure::Failure;
 use crate::output::{Report, safe, table};
 
 #[derive(Serialize)]

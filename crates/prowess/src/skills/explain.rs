@@ -10,13 +10,12 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use prowess_host::{Failure, View};
 use prowess_skills::{Broken, Document, Objection, Problem, ProblemKind, Severity, Skill, Snapshot, Tier, env};
 use serde::Serialize;
 
 use super::fix::{self, Fix};
 use super::{Standing, commands, info, title};
-use crate::context::View;
-use crate::failure::Failure;
 use crate::output::{self, BAD, BOLD, DIM, GOOD, Report, WARN, paint, safe, short_path};
 
 pub(super) use account::all;

@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
+use prowess_host::View;
 use prowess_skills::install::Package;
 use prowess_skills::{Objection, Problem, ProblemKind, Severity, Skill, Snapshot, this_system};
-
-use crate::context::View;
 
 /// A thing to do: a command line, or a sentence where no command would do.
 #[derive(Debug, Clone, PartialEq, Eq)]

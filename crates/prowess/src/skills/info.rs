@@ -2,13 +2,12 @@
 
 use std::fmt::Write as _;
 
+use prowess_host::{Failure, View};
 use prowess_skills::{Objection, Skill, Tier};
 use serde::Serialize;
 
 use super::shape::{self, Flags, Lists};
 use super::{Standing, find, title};
-use crate::context::View;
-use crate::failure::Failure;
 use crate::output::{BAD, BOLD, GOOD, Report, paint, safe, short_path};
 
 #[derive(Serialize)]

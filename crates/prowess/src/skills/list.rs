@@ -2,13 +2,12 @@
 
 use std::fmt::Write as _;
 
+use prowess_host::{Failure, View};
 use prowess_skills::{Objection, Severity, Skill, text};
 use serde::Serialize;
 
 use super::shape::{self, Lists, Row};
 use super::{Standing, title};
-use crate::context::View;
-use crate::failure::Failure;
 use crate::output::{BOLD, DIM, Report, WARN, count, paint, safe, table};
 
 /// How much of a description a row shows.

@@ -1,12 +1,11 @@
 //! `skills prompt`: what exactly is the model told?
 
+use prowess_host::{Failure, View};
 use prowess_skills::{Budget, Snapshot, section};
 use serde::Serialize;
 
 use super::shape::Measures;
 use crate::cli::{BudgetFlag, Mode};
-use crate::context::View;
-use crate::failure::Failure;
 use crate::output::Report;
 
 /// OpenClaw's snapshot, and ours beside it.

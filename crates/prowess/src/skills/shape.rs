@@ -1,10 +1,9 @@
 //! The JSON of the skills commands: every key of OpenClaw's, with its meaning, and ours beside them.
 
+use prowess_host::View;
 use prowess_skills::install::{self, InstallOption};
 use prowess_skills::{Budget, Objection, Problem, Skill, Snapshot, Tier, this_system};
 use serde::Serialize;
-
-use crate::context::View;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -2,11 +2,10 @@
 
 use std::fmt::Write as _;
 
+use prowess_host::{Failure, View};
 use prowess_skills::{Objection, ProblemKind};
 use serde::Serialize;
 
-use crate::context::View;
-use crate::failure::Failure;
 use crate::output::{BAD, BOLD, DIM, GOOD, Report, WARN, count, paint, safe, short_path};
 
 #[derive(Serialize)]

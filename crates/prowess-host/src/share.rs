@@ -15,7 +15,7 @@ use crate::context::View;
 use crate::failure::Failure;
 
 /// What the shares of skills are made from, apart from the view they were read with.
-pub(crate) struct Shares {
+pub struct Shares {
     settings: SkillsConfig,
     config_env: Vec<(String, Secret)>,
     /// `skills.entries` as it is written, for what commands of a skill may reach.
@@ -25,9 +25,10 @@ pub(crate) struct Shares {
 }
 
 impl Shares {
-    /// From the configuration of `view` and the environment of this process.
-    pub(crate) fn of(view: &View) -> Self {
-        let env = Env::from_process();
+    /// From the configuration of `view` and the environment of the process.
+    #[must_use]
+    pub fn of(view: &View) -> Self {
+        let env = view.context.env.clone();
         let host = env.iter().filter(|(_, value)| !value.is_empty()).map(|(name, _)| name.to_owned()).collect();
         Self {
             settings: view.settings.clone(),
@@ -39,7 +40,7 @@ impl Shares {
     }
 
     /// What `skill` brings.
-    pub(crate) fn share(&self, skill: &Skill) -> Result<SkillShare, Failure> {
+    pub fn share(&self, skill: &Skill) -> Result<SkillShare, Failure> {
         let inputs = EnvInputs { config: &self.settings, config_env: &self.config_env, host: &self.host };
         let planned = plan(skill, inputs);
         let mut vars = Vec::new();

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Whose turn it is to act, which is also the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub enum Fault {
     /// The input: a file, a name, a value.
     Input = 1,
     /// The command line.
@@ -15,32 +15,48 @@ pub(crate) enum Fault {
 
 /// A command that could not do what was asked.
 #[derive(Debug)]
-pub(crate) struct Failure {
-    pub(crate) fault: Fault,
-    pub(crate) message: String,
-    pub(crate) hints: Vec<String>,
+pub struct Failure {
+    /// Whose turn it is.
+    pub fault: Fault,
+    /// What went wrong.
+    pub message: String,
+    /// What may help.
+    pub hints: Vec<String>,
 }
 
 impl Failure {
-    pub(crate) fn input(message: impl fmt::Display) -> Self {
+    /// Something is wrong with a file, a name or a value.
+    pub fn input(message: impl fmt::Display) -> Self {
         Self { fault: Fault::Input, message: message.to_string(), hints: Vec::new() }
     }
 
-    pub(crate) fn usage(message: impl fmt::Display) -> Self {
+    /// Something is wrong with the command line.
+    pub fn usage(message: impl fmt::Display) -> Self {
         Self { fault: Fault::Usage, message: message.to_string(), hints: Vec::new() }
     }
 
-    pub(crate) fn ours(message: impl fmt::Display) -> Self {
+    /// This program or the system under it failed.
+    pub fn ours(message: impl fmt::Display) -> Self {
         Self { fault: Fault::Ours, message: message.to_string(), hints: Vec::new() }
     }
 
-    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+    /// With something that may help.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
     }
 
+    /// In one line, for a model or a client.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let hints = self.hints.iter().map(|hint| format!("; {hint}"));
+        hints.fold(self.message.clone(), |text, hint| text + &hint)
+    }
+
     /// The same for machines.
-    pub(crate) fn to_json(&self) -> serde_json::Value {
+    #[must_use]
+    pub fn to_json(&self) -> serde_json::Value {
         let kind = match self.fault {
             Fault::Input => "input",
             Fault::Usage => "usage",
@@ -56,3 +72,5 @@ impl fmt::Display for Failure {
         self.hints.iter().try_for_each(|hint| writeln!(f, "  help: {hint}"))
     }
 }
+
+impl std::error::Error for Failure {}

@@ -11,40 +11,93 @@ use prowess_skills::{
 };
 
 use crate::bundled;
-use crate::cli::Globals;
 use crate::failure::Failure;
 
+/// What was said on the command line about where things are.
+#[derive(Debug, Clone, Default)]
+pub struct Flags {
+    /// The agent whose workspace and skill list count.
+    pub agent: Option<String>,
+    /// A workspace to use instead of the agent's.
+    pub workspace: Option<PathBuf>,
+    /// Which files are meant.
+    pub locations: LocationFlags,
+}
+
+/// What is known when a program starts.
+#[derive(Debug, Clone)]
+pub struct Ground {
+    /// The command line.
+    pub flags: Flags,
+    /// The environment.
+    pub env: Env,
+    /// The current directory.
+    pub cwd: PathBuf,
+}
+
+impl Ground {
+    /// That of this process.
+    pub fn of_process(flags: Flags) -> Result<Self, Failure> {
+        // Read as text they would lead somewhere else, and we would write there.
+        let is_no_text = |name: &&&str| std::env::var_os(name).is_some_and(|value| value.to_str().is_none());
+        if let Some(name) = PLACES.iter().find(is_no_text) {
+            return Err(Failure::input(format!("the path in {name} is not UTF-8")).hint("use a path that is"));
+        }
+        let cwd = std::env::current_dir().map_err(|error| Failure::ours(format!("no current directory: {error}")))?;
+        Ok(Self { flags, env: Env::from_process(), cwd })
+    }
+
+    /// The same for another agent, with its own workspace.
+    #[must_use]
+    pub fn for_agent(&self, id: &str) -> Self {
+        let flags = Flags { agent: Some(id.to_owned()), workspace: None, ..self.flags.clone() };
+        Self { flags, ..self.clone() }
+    }
+
+    /// Where things are, without reading the configuration.
+    pub fn locations(&self) -> Result<Locations, Failure> {
+        Locations::probe(&self.env, &self.cwd, &self.flags.locations).map_err(Failure::usage)
+    }
+}
+
 /// Where things are and what was asked for.
-pub(crate) struct Context {
-    pub(crate) locations: Locations,
-    pub(crate) config: Config,
-    pub(crate) agent: Agent,
-    pub(crate) workspace: PathBuf,
+#[derive(Debug, Clone)]
+pub struct Context {
+    /// Where things are.
+    pub locations: Locations,
+    /// What the operator wrote.
+    pub config: Config,
+    /// The agent this is about.
+    pub agent: Agent,
+    /// Where that agent works.
+    pub workspace: PathBuf,
+    /// The environment of the process, without what the configuration adds to it.
+    pub env: Env,
 }
 
 impl Context {
-    /// Reads the environment and the configuration.
-    pub(crate) fn load(globals: &Globals) -> Result<Self, Failure> {
-        let env = Env::from_process();
-        let locations = locations(globals, &env)?;
-        let config = Config::load(&locations, &env).map_err(|error| {
+    /// Reads the configuration.
+    pub fn load(ground: &Ground) -> Result<Self, Failure> {
+        let locations = ground.locations()?;
+        let config = Config::load(&locations, &ground.env).map_err(|error| {
             Failure::input(error).hint(format!("the configuration is {}", locations.config_path.display()))
         })?;
         let agents = config.agents();
-        let agent = match &globals.agent {
+        let agent = match &ground.flags.agent {
             Some(id) => agents.get(id).map_err(Failure::input)?,
             None => agents.default_agent(),
         };
-        let workspace = match &globals.workspace {
+        let workspace = match &ground.flags.workspace {
             Some(dir) => locations.expand(&dir.to_string_lossy()),
             None => agents.workspace(agent, &locations),
         };
         let agent = agent.clone();
-        Ok(Self { locations, config, agent, workspace })
+        Ok(Self { locations, config, agent, workspace, env: ground.env.clone() })
     }
 
     /// The user's home, which paths are shortened by.
-    pub(crate) fn user_home(&self) -> &Path {
+    #[must_use]
+    pub fn user_home(&self) -> &Path {
         &self.locations.os_home
     }
 }
@@ -60,33 +113,27 @@ const PLACES: [&str; 7] = [
     "CLAWDBOT_CONFIG_PATH",
 ];
 
-/// Where things are, without reading the configuration.
-pub(crate) fn locations(globals: &Globals, env: &Env) -> Result<Locations, Failure> {
-    // Read as text they would lead somewhere else, and we would write there.
-    let is_no_text = |name: &&&str| std::env::var_os(name).is_some_and(|value| value.to_str().is_none());
-    if let Some(name) = PLACES.iter().find(is_no_text) {
-        return Err(Failure::input(format!("the path in {name} is not UTF-8")).hint("use a path that is"));
-    }
-    let flags = LocationFlags { profile: globals.profile.clone(), dev: globals.dev, config: globals.config.clone() };
-    let cwd = std::env::current_dir().map_err(|error| Failure::ours(format!("no current directory: {error}")))?;
-    Locations::probe(env, &cwd, &flags).map_err(Failure::usage)
-}
-
 /// The skills as they are here and now.
-pub(crate) struct View {
-    pub(crate) context: Context,
-    pub(crate) settings: SkillsConfig,
-    pub(crate) filters: Filters,
-    pub(crate) catalog: Catalog,
-    pub(crate) world: World,
+pub struct View {
+    /// What was asked for.
+    pub context: Context,
+    /// The `skills` section.
+    pub settings: SkillsConfig,
+    /// The lists of skills that apply.
+    pub filters: Filters,
+    /// All skills.
+    pub catalog: Catalog,
+    /// What this host has.
+    pub world: World,
     /// Problems of the configuration and of plugins, then those of the catalogue.
-    pub(crate) problems: Vec<Problem>,
-    pub(crate) roots: Vec<prowess_skills::Root>,
+    pub problems: Vec<Problem>,
+    /// Where skills were looked for.
+    pub roots: Vec<prowess_skills::Root>,
 }
 
 impl View {
     /// Reads all skills and looks at this host.
-    pub(crate) fn load(context: Context, channel: Option<&str>) -> Result<Self, Failure> {
+    pub fn load(context: Context, channel: Option<&str>) -> Result<Self, Failure> {
         let filters = filters(&context, channel)?;
         let file = &context.locations.config_path;
         let (mut settings, setting_problems) = SkillsConfig::read(&context.config.tree()["skills"], file);
@@ -111,20 +158,27 @@ impl View {
         Ok(Self { context, settings, filters, catalog, world, problems, roots })
     }
 
-    pub(crate) fn gate(&self) -> Gate<'_> {
+    /// Who may be offered.
+    #[must_use]
+    pub fn gate(&self) -> Gate<'_> {
         Gate { world: &self.world, config: &self.settings, filters: &self.filters }
     }
 
-    pub(crate) fn budget(&self) -> Budget {
+    /// How much room the list of skills has.
+    #[must_use]
+    pub fn budget(&self) -> Budget {
         Budget::from(&self.settings.limits)
     }
 
-    pub(crate) fn snapshot(&self, budget: &Budget) -> Snapshot {
+    /// The skills that may be offered, frozen.
+    #[must_use]
+    pub fn snapshot(&self, budget: &Budget) -> Snapshot {
         Snapshot::take(&self.catalog, &self.gate(), Some(self.context.user_home()), budget)
     }
 
     /// `env` of the configuration, for environment plans.
-    pub(crate) fn config_env(&self) -> Vec<(String, Secret)> {
+    #[must_use]
+    pub fn config_env(&self) -> Vec<(String, Secret)> {
         let section = &self.context.config.config_env().section;
         section.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
     }

@@ -1,0 +1,204 @@
+//! Assembly: what is an agent made of, as the configuration says?
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use prowess_agent::Agent;
+use prowess_agent::agent::{Limits, PromptSettings};
+use prowess_agent::embedded::{Act, Embedded, MayRun};
+use prowess_agent::model::{Model, Thinking};
+use prowess_agent::prompt::{PromptInputs, Runtime, SystemPrompt, assemble, bootstrap};
+use prowess_agent::provider::{Endpoint, Remote};
+use prowess_agent::scripted::Scripted;
+use prowess_agent::session::Sessions;
+use prowess_agent::settings::{Choice, Configured, Settings, choose};
+use prowess_agent::skills::SkillStore;
+use prowess_agent::tool::{ToolSet, ToolSettings, standard};
+use prowess_exec::approver::{Approver, Nobody};
+use prowess_exec::exec_tool::ExecCall;
+use prowess_exec::{Exec, Setting};
+use prowess_policy::{Verdict, is_read_only};
+use prowess_skills::Mode;
+
+use crate::context::{Context, View};
+use crate::conversation::{skills, workspace};
+use crate::failure::Failure;
+use crate::setting::{base, exec};
+
+/// Models that are asked when another fails.
+type Fallbacks = Vec<Arc<dyn Model>>;
+
+/// What an agent shares with others, or has already.
+#[derive(Clone)]
+pub struct Parts {
+    /// Runs its commands.
+    pub exec: Arc<Exec>,
+    /// Where its newest skills are.
+    pub skills: SkillStore,
+    /// Who is asked.
+    pub approver: Arc<dyn Approver>,
+}
+
+/// What was asked for beyond the configuration.
+#[derive(Debug, Clone, Default)]
+pub struct Wanted {
+    /// The session that its commands belong to.
+    pub session: String,
+    /// A model by name.
+    pub model: Option<String>,
+    /// How much the model should think.
+    pub thinking: Option<Thinking>,
+    /// How many seconds a turn may take; zero is as long as it wants.
+    pub seconds: Option<u64>,
+    /// What the embedded planner may do.
+    pub act: Act,
+    /// Whether commands that only read run unasked.
+    pub reads: Reads,
+}
+
+/// What happens to a command that only reads and that no rule covers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Reads {
+    /// Somebody is asked.
+    #[default]
+    Asked,
+    /// It runs.
+    Run,
+}
+
+/// The agent of `view`, not yet in use.
+pub fn agent(view: &View, parts: &Parts, wanted: &Wanted) -> Result<Agent, Failure> {
+    let context = &view.context;
+    let settings = settings(context);
+    let hint = "prowess models shows what there is";
+    let choice = choose(&settings, wanted.model.as_deref()).map_err(|error| Failure::input(error).hint(hint))?;
+    let setting = base(context, workspace(context)?, &wanted.session);
+    let (model, fallbacks) = models(choice, context, parts, &setting, wanted)?;
+    let runtime = runtime(context, &name(&*model));
+    let thinking = wanted.thinking.or(settings.thinking).unwrap_or_default();
+    let limits = Limits { thinking, time: time(context, wanted), ..Limits::default() };
+    Ok(Agent::named(context.agent.id.as_str(), model, &setting.workspace, &context.locations.state_dir)
+        .fallbacks(fallbacks)
+        .skills(parts.skills.clone())
+        .tools(tools(context, &parts.exec, setting))
+        .home(context.user_home())
+        .approver(Arc::clone(&parts.approver))
+        .runner(parts.exec.runner.clone())
+        .prompt(PromptSettings { runtime, limits: shares(context), ..PromptSettings::default() })
+        .limits(limits))
+}
+
+/// What a model is called, with its provider.
+#[must_use]
+pub fn name(model: &dyn Model) -> String {
+    let about = model.about();
+    format!("{}/{}", about.provider, about.model)
+}
+
+/// Where the conversations of the agent are.
+#[must_use]
+pub fn sessions(context: &Context) -> Sessions {
+    Sessions::new(&context.locations.state_dir, context.agent.id.as_str())
+}
+
+/// The system prompt that a new conversation would begin with. Nothing is made or opened for it.
+pub fn system_prompt(view: &View, mode: Mode) -> Result<SystemPrompt, Failure> {
+    let context = &view.context;
+    let exec = Arc::new(exec(context, Arc::new(Nobody))?);
+    let setting = base(context, context.workspace.clone(), "prompt");
+    let model = match choose(&settings(context), None).map_err(Failure::input)? {
+        Choice::Wire { first, .. } => first.id(),
+        Choice::Embedded | Choice::Scripted(_) => "prowess/embedded".to_owned(),
+    };
+    Ok(assemble(&PromptInputs {
+        mode,
+        tools: &tools(context, &exec, setting).specs(),
+        skills: &skills(view).snapshot.prompt().text,
+        workspace: &context.workspace,
+        files: &bootstrap::load(&context.workspace, &bootstrap::NAMES),
+        limits: shares(context),
+        runtime: &runtime(context, &model),
+        extra: None,
+    }))
+}
+
+fn settings(context: &Context) -> Settings {
+    let env = |name: &str| context.config.env().get(name).map(str::to_owned);
+    Settings::read(context.config.tree(), Some(context.agent.id.as_str()), env)
+}
+
+/// Who answers, and who answers in their place.
+fn models(
+    choice: Choice,
+    context: &Context,
+    parts: &Parts,
+    setting: &Setting,
+    wanted: &Wanted,
+) -> Result<(Arc<dyn Model>, Fallbacks), Failure> {
+    let remote = |model: &Configured| -> Result<Arc<dyn Model>, Failure> {
+        Ok(Arc::new(Remote::new(Endpoint::from(model)).map_err(Failure::input)?))
+    };
+    match choice {
+        Choice::Embedded => {
+            let planner = Embedded::new(parts.skills.clone(), wanted.act).at_home(context.user_home());
+            let may_run = may_run(Arc::clone(&parts.exec), setting.clone(), wanted.reads);
+            Ok((Arc::new(planner.preferring(may_run)), Vec::new()))
+        }
+        Choice::Scripted(path) => Ok((Arc::new(Scripted::load(&path).map_err(Failure::input)?), Vec::new())),
+        Choice::Wire { first, fallbacks } => {
+            Ok((remote(&first)?, fallbacks.iter().map(remote).collect::<Result<_, _>>()?))
+        }
+    }
+}
+
+/// Says which commands would run here without a question.
+fn may_run(exec: Arc<Exec>, setting: Setting, reads: Reads) -> MayRun {
+    MayRun::new(move |command| {
+        let call = ExecCall { command: command.to_owned(), ..ExecCall::default() };
+        let Ok(case) = exec.judge(&call, &setting) else { return false };
+        match case.judgment.verdict() {
+            Verdict::Allow => true,
+            Verdict::Ask => reads == Reads::Run && is_read_only(&case.judgment),
+            Verdict::Deny => false,
+        }
+    })
+}
+
+/// How long a turn may take: as was asked for, or the configuration says; zero is as long as it wants.
+fn time(context: &Context, wanted: &Wanted) -> Option<Duration> {
+    let written = &context.config.tree()["agents"]["defaults"]["timeoutSeconds"];
+    match wanted.seconds.or_else(|| written.as_u64()) {
+        Some(0) => None,
+        Some(seconds) => Some(Duration::from_secs(seconds)),
+        None => Limits::default().time,
+    }
+}
+
+/// The tools of the agent, as far as it may have them.
+fn tools(context: &Context, exec: &Arc<Exec>, setting: Setting) -> ToolSet {
+    let settings = ToolSettings::read(&context.config.tree()["tools"], &context.agent.tools);
+    ToolSet::new(standard(Arc::clone(exec), setting, &settings)).allowed_by(&settings)
+}
+
+/// How much of the workspace files goes into the prompt.
+fn shares(context: &Context) -> bootstrap::Limits {
+    let written = |name: &str| {
+        let value = context.config.tree()["agents"]["defaults"][name].as_u64();
+        value.and_then(|limit| usize::try_from(limit).ok()).filter(|limit| *limit > 0)
+    };
+    let usual = bootstrap::Limits::default();
+    bootstrap::Limits {
+        per_file: written("bootstrapMaxChars").unwrap_or(usual.per_file),
+        total: written("bootstrapTotalMaxChars").unwrap_or(usual.total),
+    }
+}
+
+/// What a model is told about where it works.
+fn runtime(context: &Context, model: &str) -> Runtime {
+    Runtime {
+        agent: context.agent.id.to_string(),
+        os: format!("{} ({})", std::env::consts::OS, std::env::consts::ARCH),
+        model: model.to_owned(),
+        ..Runtime::default()
+    }
+}
