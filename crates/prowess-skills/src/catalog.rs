@@ -3,17 +3,19 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use rayon::prelude::*;
 
-use crate::discover::{Candidate, Finding, Reach, discover};
+use crate::discover::{Candidate, Finding, Reach, discover, search};
+use crate::memory::Memory;
 use crate::problem::Problem;
 use crate::root::Root;
 use crate::skill::Skill;
 use crate::tier::Tier;
 
 /// A skill that another one of the same name hides.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Shadowed {
     /// The hidden skill.
     pub skill: Arc<Skill>,
@@ -22,7 +24,7 @@ pub struct Shadowed {
 }
 
 /// A folder that seems meant to be a skill and is none.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Broken {
     /// The folder.
     pub dir: PathBuf,
@@ -58,6 +60,19 @@ impl Catalog {
     pub fn load(roots: &[Root], reach: &Reach) -> Self {
         // Inside the pool, so that the steps of one root do not hand over from this thread each time.
         let findings = rayon::scope(|_| roots.par_iter().map(|root| discover(root, reach)).collect());
+        Self::merge(findings)
+    }
+
+    /// The same, and only files that are not the same as when they were last read are read again.
+    #[must_use]
+    pub fn load_with(roots: &[Root], reach: &Reach, memory: &mut Memory) -> Self {
+        // Asked before anything is read, so that what changes meanwhile counts as fresh.
+        let began = SystemTime::now();
+        memory.begin(reach.limits.file_bytes);
+        let known = &*memory;
+        let found: Vec<_> = rayon::scope(|_| roots.par_iter().map(|root| search(root, reach, Some(known))).collect());
+        let (findings, traces): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+        memory.keep(roots.iter().map(|root| root.tier).zip(traces).collect(), began);
         Self::merge(findings)
     }
 
@@ -127,6 +142,18 @@ impl Catalog {
     pub fn find(&self, name_or_key: &str) -> Option<&Arc<Skill>> {
         let by_name = self.skills.iter().find(|skill| skill.name.as_str() == name_or_key);
         by_name.or_else(|| self.skills.iter().find(|skill| skill.key() == name_or_key))
+    }
+}
+
+/// Skills that were not read again are the same ones, which is seen at a glance.
+impl PartialEq for Catalog {
+    fn eq(&self, other: &Self) -> bool {
+        let same = |(a, b): (&Arc<Skill>, &Arc<Skill>)| Arc::ptr_eq(a, b) || a == b;
+        self.skills.len() == other.skills.len()
+            && self.skills.iter().zip(&other.skills).all(same)
+            && self.shadowed == other.shadowed
+            && self.broken == other.broken
+            && self.problems == other.problems
     }
 }
 

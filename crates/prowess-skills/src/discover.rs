@@ -7,18 +7,17 @@
 
 mod file;
 
-use std::cmp::Ordering;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use crate::memory::{Known, Memory, Parsed, Place, Trace};
 use crate::problem::{Problem, ProblemKind};
 use crate::root::{Origin, Root};
 use crate::settings::Limits;
 use crate::skill::Skill;
-use crate::text;
 use crate::tier::Tier;
 use file::{Rules, Unread};
 
@@ -60,6 +59,11 @@ pub struct Reach {
 /// Looks for skills below `root`. What is not there, or is not a folder, contributes nothing.
 #[must_use]
 pub fn discover(root: &Root, reach: &Reach) -> Finding {
+    search(root, reach, None).0
+}
+
+/// The same with what is remembered from before, and with what is worth remembering.
+pub(crate) fn search(root: &Root, reach: &Reach, memory: Option<&Memory>) -> (Finding, Trace) {
     let mut finding = Finding::default();
     let real = match root.path.canonicalize() {
         Ok(real) if real.is_dir() => real,
@@ -69,12 +73,14 @@ pub fn discover(root: &Root, reach: &Reach) -> Finding {
                 let fix = "correct the path in the configuration, or create the folder";
                 finding.problems.push(Problem::new(ProblemKind::MissingRoot, &root.path, reason, fix));
             }
-            return finding;
+            return (finding, Trace::default());
         }
     };
     let mut search = Search {
         root,
         reach,
+        memory,
+        trace: Trace::default(),
         real_root: real.clone(),
         finding,
         lists_left: lists(&reach.limits),
@@ -82,9 +88,9 @@ pub fn discover(root: &Root, reach: &Reach) -> Finding {
     };
     let real = Some(real).filter(|real| *real != root.path);
     search.run(Folder { path: root.path.clone(), real, level: 0, nested: false, link: None });
-    search.finding.candidates.sort_by(|a, b| cmp_paths(&a.dir, &b.dir));
+    search.finding.candidates.sort_by(|a, b| file::cmp_paths(&a.dir, &b.dir));
     search.cut_to_limit();
-    search.finding
+    (search.finding, search.trace)
 }
 
 /// Children of one folder that are looked at.
@@ -100,19 +106,6 @@ fn lists(limits: &Limits) -> usize {
 /// Folders that are looked at below one root.
 fn visits(limits: &Limits) -> usize {
     children(limits).saturating_mul(4)
-}
-
-/// Orders paths component by component: a separator comes before any character of a name.
-fn cmp_paths(a: &Path, b: &Path) -> Ordering {
-    let (a, b) = (a.to_string_lossy(), b.to_string_lossy());
-    let same = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
-    let same = (0..=same).rev().find(|&at| a.is_char_boundary(at) && b.is_char_boundary(at)).unwrap_or(0);
-    let (a, b) = (&a[same..], &b[same..]);
-    match (a.starts_with(std::path::is_separator), b.starts_with(std::path::is_separator)) {
-        (true, false) if !b.is_empty() => Ordering::Less,
-        (false, true) if !a.is_empty() => Ordering::Greater,
-        _ => text::cmp_units(a, b),
-    }
 }
 
 /// A folder to be looked at.
@@ -139,7 +132,7 @@ impl Folder {
 }
 
 /// The file that makes a folder a skill.
-const FILE: &str = "SKILL.md";
+pub(crate) const FILE: &str = "SKILL.md";
 
 /// `dir/name`, made in one piece of memory.
 fn below(dir: &Path, name: impl AsRef<OsStr>) -> PathBuf {
@@ -160,11 +153,12 @@ struct Listed {
     folders: Vec<Folder>,
     near_miss: Option<Candidate>,
     problems: Vec<Problem>,
+    trace: Trace,
 }
 
 /// What a folder turned out to be.
 enum Visit {
-    Candidate(Candidate, Vec<Problem>),
+    Candidate(Candidate, Vec<Problem>, Trace),
     Listed(Listed),
     Other(Folder),
 }
@@ -172,6 +166,9 @@ enum Visit {
 struct Search<'a> {
     root: &'a Root,
     reach: &'a Reach,
+    /// Without one nothing is traced.
+    memory: Option<&'a Memory>,
+    trace: Trace,
     real_root: PathBuf,
     finding: Finding,
     lists_left: usize,
@@ -196,9 +193,10 @@ impl Search<'_> {
             let (mut next, mut others) = (Vec::new(), Vec::new());
             for visit in visits {
                 match visit {
-                    Visit::Candidate(candidate, problems) => {
+                    Visit::Candidate(candidate, problems, trace) => {
                         self.finding.candidates.push(candidate);
                         self.finding.problems.extend(problems);
+                        self.trace.extend(trace);
                     }
                     Visit::Listed(listed) => {
                         self.lists_left -= 1;
@@ -216,25 +214,56 @@ impl Search<'_> {
         let tier = self.root.tier;
         if let Some(problem) = folder.link {
             let refused = Candidate { dir: folder.path, tier, outcome: Err(problem) };
-            return Visit::Candidate(refused, Vec::new());
+            return Visit::Candidate(refused, Vec::new(), Trace::default());
         }
+        let mut trace = Trace::default();
         // Where a link may lead anywhere, the place it leads to is the skill's place.
         let moves = free_links(tier) && folder.level > 0;
         let path = below(if moves { folder.real() } else { &folder.path }, FILE);
-        let rules = Rules { max_bytes: self.reach.limits.file_bytes, hard_links: tier == Tier::Bundled };
-        let parsed = match file::read(&path, folder.real(), &rules, buffer) {
-            Ok(()) => readable_path(&path).and_then(|()| Skill::parse(buffer, &path, tier)),
-            Err(Unread::Refused(problem)) => Err(problem),
-            Err(Unread::Absent) => return Visit::Other(folder),
+        let parsed = match self.memory.and_then(|memory| memory.recall(tier, &path)) {
+            Some(known) => {
+                trace.known.push((path, known.clone()));
+                known.parsed.clone()
+            }
+            None => match self.read(path, folder.real(), buffer, &mut trace) {
+                Ok(parsed) => parsed,
+                Err(Unread::Refused(problem)) => Err(problem),
+                Err(Unread::Absent) => return Visit::Other(folder),
+            },
         };
         let (outcome, mut problems) = match parsed {
-            Ok((skill, problems)) => (Ok(Arc::new(skill)), problems),
+            Ok((skill, problems)) => (Ok(skill), problems),
             Err(problem) => (Err(problem), Vec::new()),
         };
-        if folder.level == 0 {
-            problems.extend(swallowed(&folder.path));
+        if self.memory.is_some() {
+            trace.places.push(Place::Skill(folder.real().to_owned()));
         }
-        Visit::Candidate(Candidate { dir: folder.path, tier, outcome }, problems)
+        if folder.level == 0 {
+            problems.extend(self.swallowed(&folder, &mut trace));
+        }
+        Visit::Candidate(Candidate { dir: folder.path, tier, outcome }, problems, trace)
+    }
+
+    fn read(&self, path: PathBuf, real_dir: &Path, buffer: &mut Vec<u8>, trace: &mut Trace) -> Result<Parsed, Unread> {
+        let tier = self.root.tier;
+        let rules = Rules { max_bytes: self.reach.limits.file_bytes, hard_links: tier == Tier::Bundled };
+        let read = file::read(&path, real_dir, &rules, buffer);
+        if self.memory.is_none() {
+            return read.map(|_| file::parse(buffer, &path, tier));
+        }
+        if !matches!(read, Err(Unread::Absent)) {
+            trace.read += 1;
+        }
+        // Only what is a plain file is known to be none.
+        if !matches!(read, Ok(Some(_)) | Err(Unread::Absent)) && path.is_symlink() {
+            trace.places.push(Place::Link(path.clone()));
+        }
+        let identity = read?;
+        let parsed = file::parse(buffer, &path, tier);
+        if let Some(identity) = identity {
+            trace.known.push((path, Known { identity, parsed: parsed.clone() }));
+        }
+        Ok(parsed)
     }
 
     /// Leaves out the folders at the end of a level that are too many for one root.
@@ -252,12 +281,13 @@ impl Search<'_> {
     fn list_within_limit(&mut self, mut folders: Vec<Folder>, next: &mut Vec<Folder>) {
         let too_deep: Vec<Folder> = folders.extract_if(.., |folder| folder.is_deepest()).collect();
         self.note_depth(&too_deep);
+        self.trace_unlisted(too_deep);
         if folders.len() > self.lists_left {
             let surplus = folders.len() - self.lists_left;
             let reason = format!("{surplus} folders were not searched: there are too many without a SKILL.md");
             let fix = "name the folders with skills more closely, or raise skills.limits.maxCandidatesPerRoot";
             self.finding.problems.push(over_limit(&self.root.path, reason, fix));
-            folders.truncate(self.lists_left);
+            self.trace_unlisted(folders.split_off(self.lists_left));
         }
         self.lists_left -= folders.len();
         let listed: Vec<Listed> = folders.into_par_iter().map(|folder| self.list(&folder)).collect();
@@ -270,11 +300,22 @@ impl Search<'_> {
         next.extend(listed.folders);
         self.finding.candidates.extend(listed.near_miss);
         self.finding.problems.extend(listed.problems);
+        self.trace.extend(listed.trace);
+    }
+
+    fn trace_unlisted(&mut self, folders: Vec<Folder>) {
+        if self.memory.is_some() {
+            let places = folders.into_iter().map(|folder| Place::Folder(folder.real.unwrap_or(folder.path)));
+            self.trace.places.extend(places);
+        }
     }
 
     /// The children of one folder.
     fn list(&self, folder: &Folder) -> Listed {
         let mut listed = Listed::default();
+        if self.memory.is_some() {
+            listed.trace.places.push(Place::Folder(folder.real().to_owned()));
+        }
         let listing = match file::list(&folder.path, children(&self.reach.limits)) {
             Ok(listing) => listing,
             Err(error) => {
@@ -303,6 +344,9 @@ impl Search<'_> {
             let real = folder.real.as_ref().map(|real| below(real, &child.name)).filter(|real| *real != path);
             let plain = Folder { path, real, level: folder.level + 1, nested, link: None };
             if child.is_link {
+                if self.memory.is_some() {
+                    listed.trace.places.push(Place::Link(plain.path.clone()));
+                }
                 match self.follow(plain) {
                     Ok(followed) => listed.folders.extend(followed),
                     Err(problem) => listed.problems.push(problem),
@@ -338,6 +382,24 @@ impl Search<'_> {
             file::escape(&link.path, &target, fix)
         });
         Ok(Some(Folder { real: Some(target), link: refused, ..link }))
+    }
+
+    /// A root that is itself a skill hides the skills below it; says so when there are any.
+    fn swallowed(&self, root: &Folder, trace: &mut Trace) -> Option<Problem> {
+        let mut has_skill = |dir: &Path| {
+            let children = file::list(dir, 64).map(|listing| listing.children).unwrap_or_default();
+            if self.memory.is_some() {
+                trace.places.push(Place::Folder(dir.to_owned()));
+                trace.places.extend(children.iter().map(|child| Place::Skill(dir.join(&child.name))));
+            }
+            children.iter().any(|child| dir.join(&child.name).join(FILE).is_file())
+        };
+        let (above, below) = (has_skill(root.real()), has_skill(&root.real().join("skills")));
+        (above || below).then(|| {
+            let reason = "the root is itself a skill, so the skills in the folders below it are not loaded";
+            let fix = "move this SKILL.md into a folder of its own";
+            Problem::new(ProblemKind::Swallowed, &root.path.join(FILE), reason, fix)
+        })
     }
 
     fn note_depth(&mut self, folders: &[Folder]) {
@@ -381,30 +443,6 @@ fn free_links(tier: Tier) -> bool {
 /// Tiers whose links may also lead into `skills.load.allowSymlinkTargets`.
 fn listed_links(tier: Tier) -> bool {
     matches!(tier, Tier::Extra | Tier::Project | Tier::Workspace)
-}
-
-/// A path that a model can be given as it is.
-fn readable_path(path: &Path) -> Result<(), Problem> {
-    let problem = |reason: &str| Problem::new(ProblemKind::UnsafePath, path, reason, "rename the folder");
-    let shown = path.to_str().ok_or_else(|| problem("the path is not UTF-8"))?;
-    if text::clean(shown) == shown { Ok(()) } else { Err(problem("the path has characters that cannot be seen")) }
-}
-
-/// A root that is itself a skill hides the skills below it; say so when there are any.
-fn swallowed(root: &Path) -> Option<Problem> {
-    let has_skill = |dir: &Path| {
-        let children = file::list(dir, 64).map(|listing| listing.children).unwrap_or_default();
-        children.iter().any(|child| dir.join(&child.name).join("SKILL.md").is_file())
-    };
-    (has_skill(root) || has_skill(&root.join("skills"))).then(|| {
-        let reason = "the root is itself a skill, so the skills in the folders below it are not loaded";
-        Problem::new(
-            ProblemKind::Swallowed,
-            &root.join("SKILL.md"),
-            reason,
-            "move this SKILL.md into a folder of its own",
-        )
-    })
 }
 
 #[cfg(test)]

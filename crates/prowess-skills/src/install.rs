@@ -148,6 +148,12 @@ impl InstallSpec {
         }
     }
 
+    /// What it is called among the specs of its skill, where it stands at `place`.
+    #[must_use]
+    pub fn name(&self, place: usize) -> String {
+        self.id.as_deref().map_or_else(|| format!("{}-{place}", self.kind()), |id| trim(id).to_owned())
+    }
+
     /// Whether it is for machines with this system.
     #[must_use]
     pub fn fits(&self, os: &str) -> bool {
@@ -158,22 +164,22 @@ impl InstallSpec {
 /// The install choices for a machine with system `os`: all downloads when there is nothing else, or the one best spec.
 #[must_use]
 pub fn options(specs: &[InstallSpec], os: &str, has_brew: bool, prefs: &InstallPrefs) -> Vec<InstallOption> {
-    let specs: Vec<&InstallSpec> = specs.iter().filter(|spec| spec.fits(os)).collect();
-    let option = |(index, spec): (usize, &&InstallSpec)| InstallOption {
-        id: spec.id.clone().map_or_else(|| format!("{}-{index}", spec.kind()), |id| trim(&id).to_owned()),
+    // Places are those among all specs, so that an id means the same one on every system.
+    let specs: Vec<(usize, &InstallSpec)> = specs.iter().enumerate().filter(|(_, spec)| spec.fits(os)).collect();
+    let option = |&(index, spec): &(usize, &InstallSpec)| InstallOption {
+        id: spec.name(index),
         kind: spec.kind(),
         label: spec.label(&prefs.node_manager),
         bins: spec.bins.clone(),
     };
-    let indexed = || specs.iter().enumerate();
-    if specs.iter().all(|spec| matches!(spec.package, Package::Download(_))) {
-        return indexed().map(option).collect();
+    if specs.iter().all(|(_, spec)| matches!(spec.package, Package::Download(_))) {
+        return specs.iter().map(option).collect();
     }
     let mut order = vec!["uv", "node", "go", "download", "brew"];
     if has_brew {
         order.insert(if prefs.prefer_brew { 0 } else { 2 }, "brew");
     }
-    let best = order.iter().find_map(|kind| indexed().find(|(_, spec)| spec.kind() == *kind));
+    let best = order.iter().find_map(|kind| specs.iter().find(|(_, spec)| spec.kind() == *kind));
     best.map(option).into_iter().collect()
 }
 

@@ -30,7 +30,7 @@
 //! |---|---|
 //! | settings → roots | [`Places`], [`plugin_dirs`] |
 //! | roots → candidates | [`discover`](fn@discover), [`Skill::parse`], [`Document`] |
-//! | candidates → catalogue | [`Catalog`] |
+//! | candidates → catalogue | [`Catalog`], [`Memory`] |
 //! | what machines have | [`World`], [`probe`](fn@probe) |
 //! | skill → objections | [`Gate`] |
 //! | catalogue → snapshot | [`Snapshot`], [`render`], [`section`] |
@@ -47,6 +47,7 @@ mod frontmatter;
 mod gate;
 pub mod install;
 mod json;
+mod memory;
 mod metadata;
 mod plugin;
 mod probe;
@@ -69,6 +70,7 @@ pub use discover::{Candidate, Finding, MAX_LEVELS, Reach, discover};
 pub use filter::{Filter, Filters};
 pub use frontmatter::{Document, Flaw};
 pub use gate::{Gate, Objection};
+pub use memory::{Identity, Memory, Place};
 pub use metadata::{BLOCKS, Metadata, Needs};
 pub use plugin::{MANIFEST, PluginPlaces, plugin_dirs};
 pub use probe::{probe, wanted_bins};

@@ -18,7 +18,7 @@ pub struct Machine {
 }
 
 /// All reachable machines, and what the operator has set.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct World {
     /// This host first, then the remote machines.
     pub machines: Vec<Machine>,

@@ -9,19 +9,23 @@
 
 pub mod bench;
 mod deviations;
+mod dice;
 mod golden;
 mod model;
 mod output;
 mod prowess;
 mod running;
 mod tree;
+mod upheaval;
 mod watchdog;
 mod words;
 
 pub use deviations::assert_documented;
+pub use dice::Dice;
 pub use golden::{cases, cases_in, check_all, check_all_but};
 pub use model::{Answer, Chunking, Heard, ModelServer, RecordedRequest, Turn};
 pub use output::Output;
 pub use prowess::Prowess;
 pub use running::{Running, eventually};
 pub use tree::Tree;
+pub use upheaval::Upheaval;

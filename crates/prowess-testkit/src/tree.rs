@@ -223,12 +223,12 @@ fn scalar(text: &str) -> String {
 }
 
 #[cfg(unix)]
-fn link_symbolic(target: &Path, link: &Path) -> std::io::Result<()> {
+pub(crate) fn link_symbolic(target: &Path, link: &Path) -> std::io::Result<()> {
     std::os::unix::fs::symlink(target, link)
 }
 
 #[cfg(windows)]
-fn link_symbolic(target: &Path, link: &Path) -> std::io::Result<()> {
+pub(crate) fn link_symbolic(target: &Path, link: &Path) -> std::io::Result<()> {
     // Windows wants to know beforehand what the target is.
     let is_dir = link.parent().is_some_and(|above| above.join(target).is_dir());
     if is_dir {

@@ -5,11 +5,16 @@
 
 use std::cmp::Ordering;
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use crate::memory::{Identity, Parsed};
 use crate::problem::{Problem, ProblemKind};
+use crate::skill::Skill;
+use crate::text;
+use crate::tier::Tier;
 
 /// Why there is nothing to read.
 pub(super) enum Unread {
@@ -27,14 +32,19 @@ pub(super) struct Rules {
     pub(super) hard_links: bool,
 }
 
-/// Reads `path` into `buffer`. `real_dir` is its folder with all links resolved: a `SKILL.md` that is itself a link
+/// Reads `path` into `buffer`, and says what the file was known by before it was read. `real_dir` is its folder with all links resolved: a `SKILL.md` that is itself a link
 /// may only lead to somewhere below it.
-pub(super) fn read(path: &Path, real_dir: &Path, rules: &Rules, buffer: &mut Vec<u8>) -> Result<(), Unread> {
+pub(super) fn read(
+    path: &Path,
+    real_dir: &Path,
+    rules: &Rules,
+    buffer: &mut Vec<u8>,
+) -> Result<Option<Identity>, Unread> {
     let refuse = |kind, reason: String, fix: &str| Unread::Refused(Problem::new(kind, path, reason, fix));
-    let file = match open_plain(path) {
-        Ok(file) => file,
+    let (file, is_link) = match open_plain(path) {
+        Ok(file) => (file, false),
         Err(Opening::Absent) => return Err(Unread::Absent),
-        Err(Opening::Link) => open_link(path, real_dir)?,
+        Err(Opening::Link) => (open_link(path, real_dir)?, true),
         Err(Opening::Failed(error)) => return Err(Unread::Refused(unreadable(path, &error))),
     };
     let facts = facts(&file).map_err(|error| Unread::Refused(unreadable(path, &error)))?;
@@ -53,7 +63,22 @@ pub(super) fn read(path: &Path, real_dir: &Path, rules: &Rules, buffer: &mut Vec
     let size = usize::try_from(facts.size).unwrap_or(usize::MAX);
     let read = fill(&file, size.min(HEAD), buffer)
         .and_then(|()| if has_frontmatter(buffer) { Ok(()) } else { fill(&file, size, buffer) });
-    read.map_err(|error| Unread::Refused(unreadable(path, &error)))
+    read.map_err(|error| Unread::Refused(unreadable(path, &error)))?;
+    // Where a link leads can change without the file, so it has nothing to be known by.
+    Ok(facts.identity.filter(|_| !is_link))
+}
+
+/// What the bytes of a `SKILL.md` come to.
+pub(super) fn parse(bytes: &[u8], path: &Path, tier: Tier) -> Parsed {
+    readable_path(path)?;
+    Skill::parse(bytes, path, tier).map(|(skill, problems)| (Arc::new(skill), problems))
+}
+
+/// A path that a model can be given as it is.
+fn readable_path(path: &Path) -> Result<(), Problem> {
+    let problem = |reason: &str| Problem::new(ProblemKind::UnsafePath, path, reason, "rename the folder");
+    let shown = path.to_str().ok_or_else(|| problem("the path is not UTF-8"))?;
+    if text::clean(shown) == shown { Ok(()) } else { Err(problem("the path has characters that cannot be seen")) }
 }
 
 /// Bytes that are read first: enough for most frontmatter, and the body is for the model.
@@ -136,20 +161,23 @@ struct Facts {
     is_file: bool,
     size: u64,
     links: u64,
+    identity: Option<Identity>,
+}
+
+fn facts(file: &File) -> io::Result<Facts> {
+    let metadata = file.metadata()?;
+    let (is_file, size, links) = (metadata.is_file(), metadata.len(), links(&metadata));
+    Ok(Facts { is_file, size, links, identity: Identity::read(&metadata) })
 }
 
 #[cfg(unix)]
-fn facts(file: &File) -> io::Result<Facts> {
-    let stat = rustix::fs::fstat(file)?;
-    let is_file = rustix::fs::FileType::from_raw_mode(stat.st_mode).is_file();
-    #[expect(clippy::useless_conversion, reason = "the count of links is narrower on other systems")]
-    Ok(Facts { is_file, size: u64::try_from(stat.st_size).unwrap_or(0), links: u64::from(stat.st_nlink) })
+fn links(metadata: &Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::nlink(metadata)
 }
 
 #[cfg(not(unix))]
-fn facts(file: &File) -> io::Result<Facts> {
-    let metadata = file.metadata()?;
-    Ok(Facts { is_file: metadata.is_file(), size: metadata.len(), links: 1 })
+fn links(_: &Metadata) -> u64 {
+    1
 }
 
 /// A folder's children that could lead to skills, in the order of their UTF-16 units.
@@ -195,13 +223,26 @@ pub(super) fn list(dir: &Path, keep: usize) -> io::Result<Listing> {
     Ok(listing)
 }
 
+/// Orders paths component by component: a separator comes before any character of a name.
+pub(super) fn cmp_paths(a: &Path, b: &Path) -> Ordering {
+    let (a, b) = (a.to_string_lossy(), b.to_string_lossy());
+    let same = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
+    let same = (0..=same).rev().find(|&at| a.is_char_boundary(at) && b.is_char_boundary(at)).unwrap_or(0);
+    let (a, b) = (&a[same..], &b[same..]);
+    match (a.starts_with(std::path::is_separator), b.starts_with(std::path::is_separator)) {
+        (true, false) if !b.is_empty() => Ordering::Less,
+        (false, true) if !a.is_empty() => Ordering::Greater,
+        _ => text::cmp_units(a, b),
+    }
+}
+
 /// Orders names by their UTF-16 units.
 fn cmp_names(a: &OsStr, b: &OsStr) -> Ordering {
     let (plain_a, plain_b) = (a.as_encoded_bytes(), b.as_encoded_bytes());
     if plain_a.is_ascii() && plain_b.is_ascii() {
         return plain_a.cmp(plain_b);
     }
-    crate::text::cmp_units(&a.to_string_lossy(), &b.to_string_lossy())
+    text::cmp_units(&a.to_string_lossy(), &b.to_string_lossy())
 }
 
 fn is_passed_over(name: &OsStr) -> bool {
