@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use crate::agent::Agent;
 use crate::compaction;
-use crate::message::{Block, Message, ToolReply, now};
+use crate::message::{Assistant, Block, Message, StopReason, ToolReply, Usage, now};
+use crate::model::Api;
 use crate::prompt::bootstrap::{self, BootstrapFile};
 use crate::prompt::{self, PromptInputs, SystemPrompt};
 use crate::repair::{self, Loaded};
@@ -93,6 +94,31 @@ impl Conversation {
     #[must_use]
     pub fn having_announced(self, announced: HashSet<String>) -> Self {
         Self { announced, ..self }
+    }
+
+    /// The session's id.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        self.transcript.id()
+    }
+
+    /// Adds what somebody else said in the model's name. It is on disk when this returns.
+    pub fn inject(&mut self, text: &str) -> Result<(EntryId, Message), SaveError> {
+        self.close_calls()?;
+        let message = Message::Assistant(Assistant {
+            content: vec![Block::text(text)],
+            api: Api::Embedded.word().to_owned(),
+            provider: "prowess".to_owned(),
+            model: "injected".to_owned(),
+            usage: Usage::default(),
+            stop_reason: StopReason::Stop,
+            error_message: None,
+            timestamp: now(),
+        });
+        let entry = self.transcript.message(&message)?;
+        self.messages.push(message.clone());
+        self.entries.push(Some(entry.clone()));
+        Ok((entry, message))
     }
 
     /// The skills it works with.

@@ -17,7 +17,7 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use prowess_skills::Secret;
 use serde_json::Value;
 
-pub use http::{MAX_REPLY, SetupError, answer};
+pub use http::{MAX_REPLY, SetupError, answer, is_loopback, tls_config};
 
 use crate::message::{Assistant, Block, Cost, StopReason};
 use crate::model::{About, Api, Delta, Model, ModelError, Request};

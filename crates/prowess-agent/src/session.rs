@@ -3,6 +3,7 @@
 //! Files and formats are those of OpenClaw 2026.3.2: `agents/<agent>/sessions/<id>.jsonl` in the state directory, with an
 //! index by session key beside them. So either program can go on with the other's sessions, one at a time.
 
+mod amend;
 mod entry;
 mod files;
 mod index;
@@ -20,6 +21,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
+pub use amend::{Removed, Transcripts};
 pub use entry::{Body, EntryId, note};
 pub use index::Spent;
 pub use key::{MAIN, SessionKey, agent_id};

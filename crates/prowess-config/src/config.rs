@@ -104,15 +104,17 @@ impl Config {
     ///
     /// `.env` in the current directory and then in the state directory fill in variables that `env` does not have.
     pub fn load(locations: &Locations, env: &Env) -> Result<Self, LoadError> {
+        let text = source::read_optional(&locations.config_path)?;
+        Self::imagine(text.as_deref().unwrap_or("{}"), locations, env)
+    }
+
+    /// What the configuration would be if its file said `text`.
+    pub fn imagine(text: &str, locations: &Locations, env: &Env) -> Result<Self, LoadError> {
         let mut variables = Collector::new(env);
         for dir in [&locations.cwd, &locations.state_dir] {
             variables.read_dotenv(&dir.join(".env"));
         }
-        let file = &locations.config_path;
-        match source::read_optional(file)? {
-            Some(text) => Self::build(&text, Some(file), variables),
-            None => Self::build("{}", Some(file), variables),
-        }
+        Self::build(text, Some(&locations.config_path), variables)
     }
 
     /// Reads a configuration from text, which cannot include files.

@@ -190,6 +190,44 @@ impl ConfigFile {
         Err(EditError::Changing { file: target })
     }
 
+    /// What the file says now; nothing when there is none.
+    pub fn read(&self) -> Result<Option<String>, EditError> {
+        let target = write::follow_links(&self.path)?;
+        let Some(bytes) = write::read_bytes(&target)? else { return Ok(None) };
+        let text = String::from_utf8(bytes);
+        text.map(Some)
+            .map_err(|error| SourceError::NotText { file: target, offset: error.utf8_error().valid_up_to() }.into())
+    }
+
+    /// The value that `text` has, as it is written: without includes, and with variables by their names.
+    pub fn parse(&self, text: &str) -> Result<Value, EditError> {
+        if crate::tree::trim(text).is_empty() {
+            return Ok(crate::tree::empty());
+        }
+        Ok(source::parse_section(text, &self.path)?)
+    }
+
+    /// What `text` would say after these changes, with all else in it as it is. Nothing is written.
+    pub fn preview(&self, text: &str, changes: &[Change]) -> Result<String, EditError> {
+        changes.iter().try_fold(text.to_owned(), |text, change| Ok(self.probe(&text, change)?.0))
+    }
+
+    /// Puts `text` in the place of `before`, if that is what the file still says.
+    pub fn exchange(&self, before: Option<&str>, text: &str) -> Result<Edited, EditError> {
+        source::parse_section(text, &self.path)?;
+        let target = write::follow_links(&self.path)?;
+        write::create_parent(&target)?;
+        let _lock = write::lock(&target)?;
+        if write::read_bytes(&target)?.as_deref() != before.map(str::as_bytes) {
+            return Err(EditError::Changing { file: target });
+        }
+        let changed = before != Some(text);
+        if !changed || write::replace(&target, before.map(str::as_bytes), text)? {
+            return Ok(Edited { file: target, changed, revealed: None });
+        }
+        Err(EditError::Changing { file: target })
+    }
+
     /// The text after the change, and the included file whose value appears by it.
     fn probe(&self, old: &str, change: &Change) -> Result<(String, Option<PathBuf>), EditError> {
         let new = text::rewrite(old, change, &self.path)?;

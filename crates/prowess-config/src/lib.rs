@@ -54,7 +54,7 @@ pub use include::{IncludeError, MAX_INCLUDE_BYTES, MAX_INCLUDE_DEPTH, MAX_INCLUD
 pub use locations::{LocationError, LocationFlags, Locations, expand_user};
 pub use path::{KeyPath, PathError};
 pub use prowess_skills::Secret;
-pub use redact::REDACTED;
+pub use redact::{NothingHidden, REDACTED, redact_with, secrets, unredact};
 pub use source::{MAX_BYTES, MAX_DEPTH, SourceError};
 pub use substitute::Unavailable;
 pub use variables::{ConfigEnv, Refused, Variable, VariableSource};

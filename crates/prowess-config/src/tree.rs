@@ -176,7 +176,7 @@ pub(crate) fn lookup<'a>(value: &'a Value, path: &[String]) -> Option<&'a Value>
     })
 }
 
-fn lookup_mut<'a>(value: &'a mut Value, path: &[String]) -> Option<&'a mut Value> {
+pub(crate) fn lookup_mut<'a>(value: &'a mut Value, path: &[String]) -> Option<&'a mut Value> {
     path.iter().try_fold(value, |here, segment| match here {
         Value::Object(map) => map.get_mut(segment),
         Value::Array(items) => items.get_mut(position(segment)?),

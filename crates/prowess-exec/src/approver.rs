@@ -91,11 +91,15 @@ pub struct Terminal {
     patience: Duration,
 }
 
-/// All that is said in one conversation, ready before it begins.
-struct Talk {
-    asked: String,
-    why: String,
-    may_last: bool,
+/// All that is said to a person about one command, ready before they are asked. Nothing in it is obeyed by a terminal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spoken {
+    /// The question.
+    pub asked: String,
+    /// What is told to who asks why.
+    pub why: String,
+    /// Whether it may be allowed for good.
+    pub may_last: bool,
 }
 
 impl Terminal {
@@ -109,6 +113,12 @@ impl Terminal {
     #[must_use]
     pub fn over(input: File, output: File, patience: Duration) -> Self {
         Self { line: Arc::new(Mutex::new((input, output))), patience }
+    }
+
+    /// Puts a question that somebody else has, for example a gateway, and waits for the answer.
+    #[must_use]
+    pub fn put(&self, spoken: Spoken) -> Pin<Box<dyn Future<Output = Option<Answer>> + Send + 'static>> {
+        self.talk(move |line| converse(&spoken, line))
     }
 
     /// Has the terminal for one conversation, in a thread that may wait. The time for an answer begins when the question
@@ -134,8 +144,7 @@ impl Terminal {
 impl Approver for Terminal {
     fn ask<'a>(&'a self, question: &'a Question) -> Pin<Box<dyn Future<Output = Option<Answer>> + Send + 'a>> {
         let judgment = question.judgment();
-        let talk = Talk { asked: asked(judgment), why: why(judgment), may_last: judgment.grants().is_ok() };
-        self.talk(move |line| converse(&talk, line))
+        self.put(Spoken { asked: asked(judgment), why: why(judgment), may_last: judgment.grants().is_ok() })
     }
 
     fn ask_tool<'a>(
@@ -147,7 +156,7 @@ impl Approver for Terminal {
     }
 }
 
-fn converse(talk: &Talk, line: &mut Line<'_>) -> Option<Answer> {
+fn converse(talk: &Spoken, line: &mut Line<'_>) -> Option<Answer> {
     line.say(&talk.asked)?;
     loop {
         let always = if talk.may_last { " / [a]lways" } else { "" };

@@ -14,7 +14,7 @@ use prowess_policy::env::{EnvInputs, RunEnv, compose};
 use prowess_policy::posture::{Ask, Security};
 use prowess_policy::safe_bin::SafeBins;
 use prowess_policy::{
-    Answer, Basis, Binding, Denied, Dialect, ExecSettings, Grant, Grants, Host, Judgment, Permit, Place, ProgramPlace,
+    Answer, Basis, Binding, Denied, Dialect, ExecSettings, Grant, Grants, Judgment, Permit, Place, ProgramPlace,
     Request, Rules, SandboxChoice, Shell, SkillBin,
 };
 
@@ -23,6 +23,7 @@ use crate::audit::{Audit, Ending, Note, now};
 use crate::exec_tool::{self, Background, Defaults, ExecCall, NAME, Plan, Workdir, preflight};
 use crate::job::{Handle, Input, Leftovers, Runner, Start, Warrant};
 use crate::lookup::Disk;
+use crate::remote::{Remote, check_here};
 use crate::sandbox::{Choice, Confinement, Cwd, Engine, Kind, Launch, Limits, Order, Pin, Sandbox, Survey, temp_name};
 use crate::seal::seal;
 use crate::store::ApprovalsFile;
@@ -43,6 +44,8 @@ pub struct Exec {
     pub runner: Runner,
     /// The program that sets up sandboxes; see [`confine`](crate::confine).
     pub helper: PathBuf,
+    /// Who runs commands on other machines, if there are any.
+    pub remote: Option<Arc<dyn Remote>>,
     /// What this machine can do.
     survey: Survey,
 }
@@ -177,13 +180,14 @@ impl Exec {
             approver,
             runner,
             helper,
+            remote: None,
             survey: Survey::default(),
         }
     }
 
     /// Finds out what `call` means and whether it may run.
     pub fn judge(&self, call: &ExecCall, setting: &Setting) -> Result<Case, ToolResult> {
-        check_host(call, setting)?;
+        check_here(call, setting)?;
         let workdir = exec_tool::workdir(call.workdir.as_deref(), &setting.workspace, Path::is_dir)?;
         let cwd = place(&workdir.path).map_err(|error| refuse(&format!("{}: {error}", workdir.path.display())))?;
         let env = environment(call, setting).map_err(|refusal| refuse(&refusal))?;
@@ -273,6 +277,9 @@ impl Exec {
 
     /// Runs `call` and waits for it as long as a tool call waits.
     pub async fn run(&self, call: &ExecCall, setting: &Setting) -> ToolResult {
+        if let Some(remote) = self.elsewhere(call, setting) {
+            return remote.run(call, setting, &|_| {}).await;
+        }
         match self.start(call, setting).await {
             Ok((handle, plan)) => exec_tool::wait(handle, &plan).await,
             Err(result) => result,
@@ -463,29 +470,6 @@ fn changeable(setting: &Setting) -> Vec<PathBuf> {
 /// `path` with a leading `~` as the home it stands for.
 fn expand(path: &Path, home: &Path) -> PathBuf {
     path.strip_prefix("~").map_or_else(|_| path.to_owned(), |rest| home.join(rest))
-}
-
-fn check_host(call: &ExecCall, setting: &Setting) -> Result<(), ToolResult> {
-    if call.elevated {
-        return Err(refuse(
-            "elevated is not available right now (runtime=sandboxed).\nCommands are approved one by one instead; \
-             run it without elevated, and a person is asked where the rules do not cover it.",
-        ));
-    }
-    let asked = call.host.or(setting.settings.host);
-    match (asked, setting.settings.host) {
-        (Some(asked), Some(set)) if asked != set => Err(refuse(&format!(
-            "exec host not allowed (requested {0}; configure tools.exec.host={0} to allow).",
-            asked.word()
-        ))),
-        (Some(Host::Unknown), _) => {
-            Err(refuse("tools.exec.host is not a host; use sandbox, gateway or node, or leave it out."))
-        }
-        (Some(Host::Node), _) => Err(refuse(
-            "exec host=node requires a paired node (none available). Use host=gateway, or connect a node first.",
-        )),
-        _ => Ok(()),
-    }
 }
 
 fn environment(call: &ExecCall, setting: &Setting) -> Result<RunEnv, String> {

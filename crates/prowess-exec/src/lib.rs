@@ -14,6 +14,7 @@ pub mod keys;
 pub mod lookup;
 pub mod output;
 pub mod process_tool;
+pub mod remote;
 pub mod sandbox;
 mod seal;
 pub mod store;

@@ -264,6 +264,12 @@ impl Judgment {
         self.verdict
     }
 
+    /// How strict the rules were.
+    #[must_use]
+    pub fn posture(&self) -> Posture {
+        self.posture
+    }
+
     /// What was asked for.
     #[must_use]
     pub fn request(&self) -> &Request {

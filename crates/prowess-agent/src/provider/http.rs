@@ -366,8 +366,10 @@ fn headers(endpoint: &Endpoint) -> Result<HeaderMap, SetupError> {
     Ok(headers)
 }
 
+/// How to speak to `url` safely.
+///
 /// Certificates are loaded only where they are needed: a machine without any can still speak to a model of its own.
-fn tls_config(url: &Url) -> Result<ClientConfig, rustls::Error> {
+pub fn tls_config(url: &Url) -> Result<ClientConfig, rustls::Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
     if url.scheme() == "https" {
@@ -376,7 +378,9 @@ fn tls_config(url: &Url) -> Result<ClientConfig, rustls::Error> {
     Ok(builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth())
 }
 
-fn is_loopback(url: &Url) -> bool {
+/// Whether an address is on this machine.
+#[must_use]
+pub fn is_loopback(url: &Url) -> bool {
     let Some(host) = url.host_str() else { return false };
     let address = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())

@@ -18,7 +18,7 @@ use crate::message::{Usage, now};
 use crate::model::About;
 
 /// How long other writers are waited for.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The largest index that is read. The peer's entries have tens of kilobytes each.
 const MAX_BYTES: u64 = 256 * 1_024 * 1_024;
@@ -124,11 +124,15 @@ impl Index {
 
     /// All sessions by their keys. A broken index gives what the transcripts say, and stays as it is.
     pub(crate) fn load(&self) -> Result<Vec<(String, Known)>, IndexError> {
-        let entries = match self.read().map_err(|error| self.io(error))? {
+        Ok(self.entries()?.into_iter().filter_map(|(key, entry)| Some((key, known(&entry)?))).collect())
+    }
+
+    /// The same, with everything that is written of each.
+    pub(super) fn entries(&self) -> Result<Map<String, Value>, IndexError> {
+        Ok(match self.read().map_err(|error| self.io(error))? {
             Content::Entries(entries) => entries,
             Content::Missing | Content::Broken => self.rebuild(),
-        };
-        Ok(entries.into_iter().filter_map(|(key, entry)| Some((key, known(&entry)?))).collect())
+        })
     }
 
     /// The session behind `key`, made by `fresh` if there is none yet.
@@ -180,7 +184,7 @@ impl Index {
         }
     }
 
-    fn begin(&self, entries: &mut Map<String, Value>, name: &str, id: String) -> Known {
+    pub(super) fn begin(&self, entries: &mut Map<String, Value>, name: &str, id: String) -> Known {
         let file = self.folder.join(files::name(&id)).to_string_lossy().into_owned();
         let updated = now();
         set(entries, name, "sessionId", id.clone().into());
@@ -190,7 +194,7 @@ impl Index {
     }
 
     /// Changes the entries. Nobody else writes between the reading and the writing. Also says what had to be mended.
-    fn update<T>(
+    pub(super) fn update<T>(
         &self,
         patience: Duration,
         change: impl FnOnce(&mut Map<String, Value>) -> T,
@@ -277,7 +281,7 @@ impl Index {
 }
 
 /// The name under which `key` stands in the index: older programs did not write them in lower case.
-fn name_of(entries: &Map<String, Value>, key: &SessionKey) -> String {
+pub(super) fn name_of(entries: &Map<String, Value>, key: &SessionKey) -> String {
     let name = key.to_string();
     if entries.contains_key(&name) {
         return name;
@@ -286,7 +290,7 @@ fn name_of(entries: &Map<String, Value>, key: &SessionKey) -> String {
 }
 
 /// Reads an entry. One whose id is none, or leads elsewhere, is no entry.
-fn known(entry: &Value) -> Option<Known> {
+pub(super) fn known(entry: &Value) -> Option<Known> {
     let text = |key: &str| entry.get(key).and_then(Value::as_str).map(str::to_owned);
     let id = text("sessionId").filter(|id| files::is_id(id))?;
     let updated = entry.get("updatedAt").and_then(Value::as_u64).unwrap_or_default();

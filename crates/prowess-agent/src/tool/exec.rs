@@ -74,6 +74,13 @@ impl ExecTool {
     async fn run(&self, call: Call<'_>, scope: &Scope<'_>) -> Result<ToolResult, ToolResult> {
         let asked = ExecCall::parse(&Value::Object(call.arguments.clone()))?;
         let setting = self.setting(scope)?;
+        if let Some(remote) = self.exec.elsewhere(&asked, &setting) {
+            let progress = |mut tail: String| {
+                self.secrets.conceal(&mut tail);
+                scope.events.tell(Event::CallUpdate { id: call.id.to_owned(), tool: NAME.to_owned(), tail });
+            };
+            return Ok(remote.run(&asked, &setting, &progress).await);
+        }
         let terms = Terms { approver: scope.approver, background: self.background };
         let (handle, plan) = self.exec.start_on(&asked, &setting, terms).await?;
         let updates = self.tell(self.exec.runner.find(&setting.session, &handle.job().id), call.id, scope.events);

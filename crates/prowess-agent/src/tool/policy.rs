@@ -8,14 +8,20 @@ use serde_json::Value;
 use super::place::Outside;
 
 /// Names that stand for several tools.
-const GROUPS: &[(&str, &[&str])] =
-    &[("group:fs", &["read", "write", "edit", "apply_patch"]), ("group:runtime", &["exec", "process"])];
+const GROUPS: &[(&str, &[&str])] = &[
+    ("group:fs", &["read", "write", "edit", "apply_patch"]),
+    ("group:runtime", &["exec", "process"]),
+    (
+        "group:sessions",
+        &["sessions_list", "sessions_history", "sessions_send", "sessions_spawn", "subagents", "session_status"],
+    ),
+];
 
 /// Ready-made lists of tools, as the peer names them. Of what they allow there, only what exists here is listed.
 const PROFILES: &[(&str, &[&str])] = &[
     ("minimal", &["session_status"]),
-    ("coding", &["group:fs", "group:runtime"]),
-    ("messaging", &["message", "session_status"]),
+    ("coding", &["group:fs", "group:runtime", "group:sessions"]),
+    ("messaging", &["message", "sessions_list", "sessions_history", "sessions_send", "session_status"]),
     ("full", &["*"]),
 ];
 
@@ -54,6 +60,17 @@ impl ToolSettings {
         let only = [&agent["fs"]["workspaceOnly"], &common["fs"]["workspaceOnly"]];
         let only = only.into_iter().find(|value| !value.is_null());
         Self { allow, deny, workspace_only: only.is_some_and(|value| *value != Value::Bool(false)) }
+    }
+
+    /// Narrowed by one more section, which can take tools away and give none.
+    #[must_use]
+    pub fn narrowed(mut self, section: &Value) -> Self {
+        let listed = names(&section["allow"]).unwrap_or_else(|| vec![String::new()]);
+        if !listed.is_empty() {
+            self.allow.push(listed);
+        }
+        self.deny.extend(names(&section["deny"]).unwrap_or_else(|| vec!["*".to_owned()]));
+        self
     }
 
     /// Whether the tool called `name` may be used.
@@ -169,6 +186,18 @@ mod tests {
         assert_eq!(allowed(&json!({"allow": ["read", "exec"]}), &json!({"allow": ["exec", "edit"]})), ["exec"]);
         assert_eq!(allowed(&json!({"deny": ["read"]}), &json!({"deny": ["exec"]})), ["write", "edit", "process"]);
         assert_eq!(allowed(&json!({"profile": "minimal"}), &json!({"profile": "coding"})), TOOLS);
+    }
+
+    #[test]
+    fn a_section_more_only_takes_away() {
+        let narrowed = |section: serde_json::Value| {
+            let settings = ToolSettings::read(&json!({"deny": ["exec"]}), &json!(null)).narrowed(&section);
+            TOOLS.into_iter().filter(|name| settings.allows(name)).collect::<Vec<_>>()
+        };
+        assert_eq!(narrowed(json!(null)), ["read", "write", "edit", "process"]);
+        assert_eq!(narrowed(json!({"allow": ["read", "exec"]})), ["read"]);
+        assert_eq!(narrowed(json!({"deny": ["group:fs"]})), ["process"]);
+        assert_eq!(narrowed(json!({"allow": 5})), [""; 0]);
     }
 
     #[test]

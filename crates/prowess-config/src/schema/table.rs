@@ -20,6 +20,7 @@ const fn from(min: u64) -> Kind {
 
 const AUTO: Kind = SwitchOr(&["auto"]);
 const HOSTS: Kind = Choice(&["sandbox", "gateway", "node", "auto"]);
+const LEVELS: Kind = Choice(&["silent", "fatal", "error", "warn", "info", "debug", "trace"]);
 const SECURITY: Kind = Choice(&["deny", "allowlist", "full"]);
 const ASK: Kind = Choice(&["off", "on-miss", "always"]);
 const SANDBOXES: Kind = Choice(&["auto", "landlock", "bubblewrap", "docker", "podman", "off"]);
@@ -227,11 +228,34 @@ pub static KEYS: &[Key] = &[
     key("canvasHost", Open, "belongs to OpenClaw; not used here"),
     key("cli", Open, "belongs to OpenClaw; not used here"),
     key("cron", Open, "belongs to OpenClaw; not used here"),
-    key("diagnostics", Open, "belongs to OpenClaw; not used here"),
+    key("diagnostics", Open, "what is told about the running gateway"),
+    with_default("diagnostics.enabled", Switch, "false", "whether anything is told to others"),
+    key("diagnostics.otel", Open, "traces for OpenTelemetry"),
+    with_default("diagnostics.otel.enabled", Switch, "false", "whether traces are sent"),
+    key("diagnostics.otel.endpoint", Text, "the collector, as in http://127.0.0.1:4318"),
+    key("diagnostics.otel.headers", Section, "more headers for the collector"),
+    key("diagnostics.otel.headers.<name>", Secret, "one header"),
+    key("diagnostics.otel.serviceName", Text, "the name that traces are sent under"),
+    with_default("diagnostics.otel.traces", Switch, "true", "whether traces are part of what is sent"),
+    key("diagnostics.otel.sampleRate", Anything, "the part of all traces that is sent, from 0 to 1"),
+    key("diagnostics.otel.flushIntervalMs", from(0), "how long spans are gathered before they are sent, in milliseconds"),
     key("discovery", Open, "belongs to OpenClaw; not used here"),
     key("gateway", Open, "the socket that clients connect to"),
+    key("gateway.http", Open, "what is answered over HTTP"),
+    key("gateway.http.endpoints", Open, "which paths are answered"),
+    key("gateway.http.endpoints.metrics", Section, "numbers about the gateway, for Prometheus"),
+    with_default("gateway.http.endpoints.metrics.enabled", Switch, "true", "whether /metrics is answered"),
+    with_default("gateway.http.endpoints.metrics.auth", Choice(&["token", "loopback"]), "\"token\"", "who may read /metrics: who knows the token, or whoever is on this machine too"),
+    key("gateway.remote", Open, "a gateway on another machine"),
+    key("gateway.remote.url", Text, "where it is, as in ws://127.0.0.1:18789"),
+    key("gateway.remote.token", Secret, "its token"),
+    key("gateway.remote.password", Secret, "its password"),
     key("hooks", Open, "belongs to OpenClaw; not used here"),
-    key("logging", Open, "belongs to OpenClaw; not used here"),
+    key("logging", Open, "what is written down about the running gateway"),
+    with_default("logging.level", LEVELS, "\"info\"", "what is worth the log file"),
+    key("logging.consoleLevel", LEVELS, "what is worth the terminal; the level of the file when it is absent"),
+    key("logging.file", Text, "the log file, instead of logs/gateway.log in the state directory"),
+    with_default("logging.maxFileBytes", from(1), "10485760", "how large the log file may grow before it is set aside, in bytes"),
     key("mcp", Open, "belongs to OpenClaw; not used here"),
     key("media", Open, "belongs to OpenClaw; not used here"),
     key("memory", Open, "belongs to OpenClaw; not used here"),

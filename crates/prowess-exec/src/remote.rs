@@ -1,0 +1,78 @@
+//! Other machines: does a call run here, or is it handed on?
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use prowess_policy::Host;
+
+use crate::exec::{Exec, Setting};
+use crate::exec_tool::{ExecCall, NAME};
+use crate::tool::ToolResult;
+
+/// Runs commands on other machines. Who does knows which there are.
+pub trait Remote: Send + Sync {
+    /// Runs `call` on the machine that it or its setting names, and tells `progress` the newest of what it says.
+    /// Whoever stops waiting ends it.
+    fn run<'a>(
+        &'a self,
+        call: &'a ExecCall,
+        setting: &'a Setting,
+        progress: &'a (dyn Fn(String) + Send + Sync),
+    ) -> Pin<Box<dyn Future<Output = ToolResult> + Send + 'a>>;
+}
+
+impl Exec {
+    /// The same, with other machines to run commands on.
+    #[must_use]
+    pub fn with_remote(mut self, remote: Arc<dyn Remote>) -> Self {
+        self.remote = Some(remote);
+        self
+    }
+
+    /// Who runs `call`, if it is to run on another machine and may. What may not is refused where it is judged, and noted.
+    #[must_use]
+    pub fn elsewhere(&self, call: &ExecCall, setting: &Setting) -> Option<&dyn Remote> {
+        match host(call, setting) {
+            Ok(Some(Host::Node)) => self.remote.as_deref(),
+            Ok(Some(Host::Sandbox | Host::Gateway | Host::Unknown) | None) | Err(_) => None,
+        }
+    }
+}
+
+/// Refuses a call that cannot run on this machine.
+pub(crate) fn check_here(call: &ExecCall, setting: &Setting) -> Result<(), ToolResult> {
+    match host(call, setting)? {
+        Some(Host::Node) => Err(no_node()),
+        Some(Host::Sandbox | Host::Gateway | Host::Unknown) | None => Ok(()),
+    }
+}
+
+/// Where `call` is to run, if it may run there.
+fn host(call: &ExecCall, setting: &Setting) -> Result<Option<Host>, ToolResult> {
+    if call.elevated {
+        return Err(refuse(
+            "elevated is not available right now (runtime=sandboxed).\nCommands are approved one by one instead; \
+             run it without elevated, and a person is asked where the rules do not cover it.",
+        ));
+    }
+    let asked = call.host.or(setting.settings.host);
+    match (asked, setting.settings.host) {
+        (Some(asked), Some(set)) if asked != set => Err(refuse(&format!(
+            "exec host not allowed (requested {0}; configure tools.exec.host={0} to allow).",
+            asked.word()
+        ))),
+        (Some(Host::Unknown), _) => {
+            Err(refuse("tools.exec.host is not a host; use sandbox, gateway or node, or leave it out."))
+        }
+        (asked, _) => Ok(asked),
+    }
+}
+
+fn no_node() -> ToolResult {
+    refuse("exec host=node requires a paired node (none available). Use host=gateway, or connect a node first.")
+}
+
+fn refuse(why: &str) -> ToolResult {
+    ToolResult::error(NAME, why)
+}
