@@ -43,6 +43,7 @@ pub(crate) fn run(scope: Scope) -> Result<(), Failure> {
     if let Err(why) = tool::ensure_bubblewrap() {
         skipped.push(why);
     }
+    tool::ensure_browser();
     perform(tests(), &mut ran)?;
 
     eprintln!("\n{}", closing(&ran, &skipped, &seconds(start.elapsed())));

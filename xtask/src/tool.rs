@@ -27,22 +27,37 @@ pub(crate) const DENY: Tool = Tool { subcommand: "deny", package: "cargo-deny@0.
 /// The driver of the fuzz targets.
 pub(crate) const FUZZ: Tool = Tool { subcommand: "fuzz", package: "cargo-fuzz@0.13.2", features: &[] };
 
-/// Bubblewrap, which the tests of that sandbox need. Installed where that is simply done: by root, on a system with apt.
+/// Bubblewrap, which the tests of that sandbox need.
 pub(crate) fn ensure_bubblewrap() -> Result<(), &'static str> {
+    if ensure_package("bwrap", &["bubblewrap"]) {
+        return Ok(());
+    }
+    Err("the sandbox tests under bubblewrap (bwrap is not installed)")
+}
+
+/// A browser and its driver, without which the tests of the page fail and say so.
+pub(crate) fn ensure_browser() {
+    ensure_package("chromedriver", &["chromium", "chromium-driver"]);
+}
+
+/// Whether `program` is there, or was brought by `packages`. Installed where that is simply done: by root, on a system
+/// with apt.
+fn ensure_package(program: &str, packages: &[&str]) -> bool {
     let runs = |command: &mut Command| {
         command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
     };
-    let is_here = || runs(Command::new("bwrap").arg("--version"));
+    let is_here = || runs(Command::new(program).arg("--version"));
     if is_here() {
-        return Ok(());
+        return true;
     }
     let apt = |words: &[&str]| runs(Command::new("apt-get").args(words).env("DEBIAN_FRONTEND", "noninteractive"));
+    let install: Vec<&str> = ["install", "-y"].iter().chain(packages).copied().collect();
     // A stale list of packages may still know it; a fresh one takes longer.
-    if !apt(&["install", "-y", "bubblewrap"]) {
+    if !apt(&install) {
         apt(&["update"]);
-        apt(&["install", "-y", "bubblewrap"]);
+        apt(&install);
     }
-    if is_here() { Ok(()) } else { Err("the sandbox tests under bubblewrap (bwrap is not installed)") }
+    is_here()
 }
 
 impl Tool {

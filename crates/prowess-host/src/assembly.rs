@@ -10,10 +10,10 @@ use prowess_agent::model::{Model, Thinking};
 use prowess_agent::prompt::{PromptInputs, Runtime, SystemPrompt, assemble, bootstrap};
 use prowess_agent::provider::{Endpoint, Remote};
 use prowess_agent::scripted::Scripted;
-use prowess_agent::session::Sessions;
+use prowess_agent::session::{SessionKey, Sessions};
 use prowess_agent::settings::{Choice, Configured, Settings, choose};
 use prowess_agent::skills::SkillStore;
-use prowess_agent::tool::{ToolSet, ToolSettings, standard};
+use prowess_agent::tool::{Tool, ToolSet, ToolSettings, standard};
 use prowess_exec::approver::{Approver, Nobody};
 use prowess_exec::exec_tool::ExecCall;
 use prowess_exec::{Exec, Setting};
@@ -37,10 +37,12 @@ pub struct Parts {
     pub skills: SkillStore,
     /// Who is asked.
     pub approver: Arc<dyn Approver>,
+    /// What it may call besides the tools that every agent has.
+    pub tools: Vec<Arc<dyn Tool>>,
 }
 
 /// What was asked for beyond the configuration.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Wanted {
     /// The session that its commands belong to.
     pub session: String,
@@ -54,6 +56,8 @@ pub struct Wanted {
     pub act: Act,
     /// Whether commands that only read run unasked.
     pub reads: Reads,
+    /// What the model is told besides.
+    pub extra: Option<String>,
 }
 
 /// What happens to a command that only reads and that no rule covers.
@@ -69,7 +73,7 @@ pub enum Reads {
 /// The agent of `view`, not yet in use.
 pub fn agent(view: &View, parts: &Parts, wanted: &Wanted) -> Result<Agent, Failure> {
     let context = &view.context;
-    let settings = settings(context);
+    let settings = model_settings(context);
     let hint = "prowess models shows what there is";
     let choice = choose(&settings, wanted.model.as_deref()).map_err(|error| Failure::input(error).hint(hint))?;
     let setting = base(context, workspace(context)?, &wanted.session);
@@ -80,11 +84,16 @@ pub fn agent(view: &View, parts: &Parts, wanted: &Wanted) -> Result<Agent, Failu
     Ok(Agent::named(context.agent.id.as_str(), model, &setting.workspace, &context.locations.state_dir)
         .fallbacks(fallbacks)
         .skills(parts.skills.clone())
-        .tools(tools(context, &parts.exec, setting))
+        .tools(tools(context, &parts.exec, setting, &parts.tools))
         .home(context.user_home())
         .approver(Arc::clone(&parts.approver))
         .runner(parts.exec.runner.clone())
-        .prompt(PromptSettings { runtime, limits: shares(context), ..PromptSettings::default() })
+        .prompt(PromptSettings {
+            runtime,
+            limits: shares(context),
+            extra: wanted.extra.clone(),
+            ..PromptSettings::default()
+        })
         .limits(limits))
 }
 
@@ -106,13 +115,13 @@ pub fn system_prompt(view: &View, mode: Mode) -> Result<SystemPrompt, Failure> {
     let context = &view.context;
     let exec = Arc::new(exec(context, Arc::new(Nobody))?);
     let setting = base(context, context.workspace.clone(), "prompt");
-    let model = match choose(&settings(context), None).map_err(Failure::input)? {
+    let model = match choose(&model_settings(context), None).map_err(Failure::input)? {
         Choice::Wire { first, .. } => first.id(),
         Choice::Embedded | Choice::Scripted(_) => "prowess/embedded".to_owned(),
     };
     Ok(assemble(&PromptInputs {
         mode,
-        tools: &tools(context, &exec, setting).specs(),
+        tools: &tools(context, &exec, setting, &[]).specs(),
         skills: &skills(view).snapshot.prompt().text,
         workspace: &context.workspace,
         files: &bootstrap::load(&context.workspace, &bootstrap::NAMES),
@@ -122,7 +131,9 @@ pub fn system_prompt(view: &View, mode: Mode) -> Result<SystemPrompt, Failure> {
     }))
 }
 
-fn settings(context: &Context) -> Settings {
+/// Which models there are for the agent.
+#[must_use]
+pub fn model_settings(context: &Context) -> Settings {
     let env = |name: &str| context.config.env().get(name).map(str::to_owned);
     Settings::read(context.config.tree(), Some(context.agent.id.as_str()), env)
 }
@@ -175,9 +186,21 @@ fn time(context: &Context, wanted: &Wanted) -> Option<Duration> {
 }
 
 /// The tools of the agent, as far as it may have them.
-fn tools(context: &Context, exec: &Arc<Exec>, setting: Setting) -> ToolSet {
-    let settings = ToolSettings::read(&context.config.tree()["tools"], &context.agent.tools);
-    ToolSet::new(standard(Arc::clone(exec), setting, &settings)).allowed_by(&settings)
+fn tools(context: &Context, exec: &Arc<Exec>, setting: Setting, more: &[Arc<dyn Tool>]) -> ToolSet {
+    let settings = tool_settings(context, &setting.session);
+    let standard = standard(Arc::clone(exec), setting, &settings);
+    ToolSet::new(standard.into_iter().chain(more.iter().cloned()).collect()).allowed_by(&settings)
+}
+
+/// Which tools the agent may have in that session: a sub-agent may be given fewer.
+#[must_use]
+pub fn tool_settings(context: &Context, session: &str) -> ToolSettings {
+    let common = &context.config.tree()["tools"];
+    let settings = ToolSettings::read(common, &context.agent.tools);
+    match SessionKey::parse(session) {
+        Some(key) if key.is_subagent() => settings.narrowed(&common["subagents"]["tools"]),
+        _ => settings,
+    }
 }
 
 /// How much of the workspace files goes into the prompt.

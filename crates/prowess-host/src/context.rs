@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use prowess_config::{Agent, Config, Env, KeyPath, LocationFlags, Locations, channel_skills};
 use prowess_skills::{
-    Budget, Catalog, Filter, Filters, Gate, Machine, Places, PluginPlaces, Problem, ProblemKind, Reach, Secret,
-    SkillsConfig, Snapshot, World, find_bundled, plugin_dirs, probe, this_system, wanted_bins,
+    Budget, Catalog, Filter, Filters, Gate, Machine, Memory, Places, PluginPlaces, Problem, ProblemKind, Reach, Root,
+    Secret, SkillsConfig, Snapshot, World, find_bundled, plugin_dirs, probe, this_system, wanted_bins,
 };
 
 use crate::bundled;
@@ -114,6 +114,7 @@ const PLACES: [&str; 7] = [
 ];
 
 /// The skills as they are here and now.
+#[derive(Clone)]
 pub struct View {
     /// What was asked for.
     pub context: Context,
@@ -128,12 +129,25 @@ pub struct View {
     /// Problems of the configuration and of plugins, then those of the catalogue.
     pub problems: Vec<Problem>,
     /// Where skills were looked for.
-    pub roots: Vec<prowess_skills::Root>,
+    pub roots: Vec<Root>,
 }
 
 impl View {
     /// Reads all skills and looks at this host.
     pub fn load(context: Context, channel: Option<&str>) -> Result<Self, Failure> {
+        Self::read(context, channel, Catalog::load)
+    }
+
+    /// The same, and only skills that are not the same as when they were last read are read again.
+    pub fn load_with(context: Context, channel: Option<&str>, memory: &mut Memory) -> Result<Self, Failure> {
+        Self::read(context, channel, |roots, reach| Catalog::load_with(roots, reach, memory))
+    }
+
+    fn read(
+        context: Context,
+        channel: Option<&str>,
+        load: impl FnOnce(&[Root], &Reach) -> Catalog,
+    ) -> Result<Self, Failure> {
         let filters = filters(&context, channel)?;
         let file = &context.locations.config_path;
         let (mut settings, setting_problems) = SkillsConfig::read(&context.config.tree()["skills"], file);
@@ -146,13 +160,13 @@ impl View {
         problems.extend(setting_problems);
 
         let places = places(&context, &settings, &mut problems);
-        let targets = settings.allow_symlink_targets.iter().map(|path| context.locations.expand(path));
+        let targets = link_targets(&context, &settings);
         let reach = Reach {
             limits: settings.limits.clone(),
             link_targets: targets.filter_map(|path| path.canonicalize().ok()).collect(),
         };
         let roots = places.roots();
-        let catalog = Catalog::load(&roots, &reach);
+        let catalog = load(&roots, &reach);
         problems.extend_from_slice(catalog.problems());
         let world = look(&context, &catalog);
         Ok(Self { context, settings, filters, catalog, world, problems, roots })
@@ -231,14 +245,7 @@ fn places(context: &Context, settings: &SkillsConfig, problems: &mut Vec<Problem
             })
             .ok()
     });
-    let paths = context.config.tree()["plugins"]["load"]["paths"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let beside = program.as_deref().and_then(Path::parent).map(|dir| dir.join("extensions")).filter(|dir| dir.is_dir());
-    let plugins = PluginPlaces {
-        configured: paths.iter().filter_map(serde_json::Value::as_str).map(|path| locations.expand(path)).collect(),
-        workspace: Some(context.workspace.clone()),
-        bundled: env.text("OPENCLAW_BUNDLED_PLUGINS_DIR").map(PathBuf::from).or(beside),
-        state: Some(locations.state_dir.clone()),
-    };
+    let plugins = plugin_places(context);
     let (plugin_dirs, plugin_problems) = plugin_dirs(&plugins, context.config.tree());
     problems.extend(plugin_problems);
     Places {
@@ -249,6 +256,25 @@ fn places(context: &Context, settings: &SkillsConfig, problems: &mut Vec<Problem
         home: Some(locations.os_home.clone()),
         workspace: Some(context.workspace.clone()),
     }
+}
+
+/// Where plugins are looked for.
+pub(crate) fn plugin_places(context: &Context) -> PluginPlaces {
+    let locations = &context.locations;
+    let paths = context.config.tree()["plugins"]["load"]["paths"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let program = std::env::current_exe().ok();
+    let beside = program.as_deref().and_then(Path::parent).map(|dir| dir.join("extensions")).filter(|dir| dir.is_dir());
+    PluginPlaces {
+        configured: paths.iter().filter_map(serde_json::Value::as_str).map(|path| locations.expand(path)).collect(),
+        workspace: Some(context.workspace.clone()),
+        bundled: context.config.env().text("OPENCLAW_BUNDLED_PLUGINS_DIR").map(PathBuf::from).or(beside),
+        state: Some(locations.state_dir.clone()),
+    }
+}
+
+/// Where links of skills may lead, as the configuration says it.
+pub(crate) fn link_targets(context: &Context, settings: &SkillsConfig) -> impl Iterator<Item = PathBuf> {
+    settings.allow_symlink_targets.iter().map(move |path| context.locations.expand(path))
 }
 
 /// What this host has, of what the skills ask for.

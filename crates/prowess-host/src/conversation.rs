@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use prowess_agent::skills::SkillSet;
+use prowess_agent::skills::{ShareOf, SkillSet};
 use prowess_skills::{RESERVED, commands};
 
 use crate::context::{Context, View};
@@ -13,10 +13,15 @@ use crate::share::Shares;
 /// The skills as they are here and now, with their commands and a way to what they bring.
 #[must_use]
 pub fn skills(view: &View) -> SkillSet {
+    let shares = Shares::of(view);
+    skills_sharing(view, Arc::new(move |skill| shares.share(skill).map_err(|failure| failure.sentence())))
+}
+
+/// The same with another way to what they bring.
+pub(crate) fn skills_sharing(view: &View, share: ShareOf) -> SkillSet {
     let snapshot = view.snapshot(&view.budget());
     let commands = commands(snapshot.skills().iter().map(AsRef::as_ref), RESERVED);
-    let shares = Shares::of(view);
-    SkillSet::new(snapshot, commands, Arc::new(move |skill| shares.share(skill).map_err(|failure| failure.sentence())))
+    SkillSet::new(snapshot, commands, share)
 }
 
 /// The agent's workspace, made if it is not there yet.

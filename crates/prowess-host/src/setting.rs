@@ -46,7 +46,7 @@ fn readable(context: &Context) -> Vec<PathBuf> {
 fn hidden(context: &Context) -> Vec<PathBuf> {
     let keys = [".ssh", ".gnupg", ".aws", ".netrc", ".config/gh", ".kube", ".docker"];
     let keys = keys.iter().map(|name| context.user_home().join(name));
-    let state = ["credentials", "identity", "devices"].map(|name| context.locations.state_dir.join(name));
+    let state = ["credentials", "identity", "devices", "gateway"].map(|name| context.locations.state_dir.join(name));
     keys.chain(state).chain([context.locations.config_path.clone()]).collect()
 }
 

@@ -1,5 +1,7 @@
 //! `prowess approvals`: what may run without asking, and how is that changed?
 
+mod asked;
+
 use prowess_exec::lookup::Disk;
 use prowess_exec::store::{ApprovalsFile, StoreError};
 use prowess_host::Failure;
@@ -14,10 +16,17 @@ use crate::cli::{self, Globals};
 use crate::output::{Report, table};
 
 pub(crate) fn run(command: &cli::Approvals, globals: &Globals) -> Result<Report, Failure> {
+    match command {
+        cli::Approvals::Watch => return asked::watch(globals),
+        cli::Approvals::Resolve { id, decision } => return asked::resolve(id, *decision, globals),
+        cli::Approvals::Path | cli::Approvals::List | cli::Approvals::Allow { .. } | cli::Approvals::Revoke { .. } => {}
+    }
     let context = globals.context()?;
     let file = ApprovalsFile::in_state_dir(&context.locations.state_dir);
     let who = |all_agents: bool| if all_agents { EVERYONE.to_owned() } else { context.agent.id.to_string() };
     match command {
+        // These are asked of a gateway, above.
+        cli::Approvals::Watch | cli::Approvals::Resolve { .. } => Ok(Report::text("")),
         cli::Approvals::Path if globals.json => Report::json(&json!({ "path": file.path() })),
         cli::Approvals::Path => Ok(Report::text(format!("{}\n", file.path().display()))),
         cli::Approvals::List => list(&file, globals),

@@ -98,7 +98,7 @@ impl Chat<'_> {
                     break;
                 }
                 lines.complete_with(Words::of(&partner.skills()));
-            } else if answer(said, partner) == Next::Leave {
+            } else if answer(said, partner).await == Next::Leave {
                 break;
             }
         }
@@ -123,22 +123,22 @@ fn read(text: &str) -> Said<'_> {
 }
 
 /// What the chat does itself.
-fn answer(said: Said<'_>, partner: &mut impl Partner) -> Next {
+async fn answer(said: Said<'_>, partner: &mut impl Partner) -> Next {
     match said {
         Said::Nothing | Said::Message(_) => {}
         Said::Quit => return Next::Leave,
         Said::Help => tell(&help()),
-        Said::New => match partner.renew() {
+        Said::New => match partner.renew().await {
             Ok(()) => tell(&paint(DIM, "a new conversation")),
             Err(failure) => tell(&failure.to_string()),
         },
         Said::Model(None) => tell(&safe(&partner.model())),
-        Said::Model(Some(name)) => match partner.choose(name) {
+        Said::Model(Some(name)) => match partner.choose(name).await {
             Ok(()) => tell(&format!("{} answers from now on", safe(&partner.model()))),
             Err(failure) => tell(&failure.to_string()),
         },
         Said::Skills => tell(&skills(partner)),
-        Said::Usage => tell(&tokens(&partner.usage())),
+        Said::Usage => tell(&tokens(&partner.usage().await)),
     }
     Next::Prompt
 }
@@ -156,10 +156,10 @@ fn help() -> String {
 
 fn skills(partner: &impl Partner) -> String {
     let skills = partner.skills();
-    let mut text = format!("{} here\n", count(skills.snapshot.skills().len(), "skill"));
+    let mut text = format!("{} here\n", count(skills.count, "skill"));
     for command in &skills.commands {
-        let name = paint(BOLD, &format!("{:<20}", format!("/{}", command.name)));
-        let _ = writeln!(text, "  {name} {}", safe(&command.description));
+        let name = paint(BOLD, &format!("{:<20}", format!("/{}", safe(&command.command))));
+        let _ = writeln!(text, "  {name} {}", safe(&command.about));
     }
     text.trim_end().to_owned()
 }
@@ -204,16 +204,16 @@ mod tests {
         }
     }
 
-    #[test]
-    fn another_model_is_chosen_or_the_old_one_stays() {
+    #[tokio::test]
+    async fn another_model_is_chosen_or_the_old_one_stays() {
         let mut echo = Echo::new();
-        assert_eq!(answer(Said::Model(Some("local/x")), &mut echo), Next::Prompt);
+        assert_eq!(answer(Said::Model(Some("local/x")), &mut echo).await, Next::Prompt);
         assert_eq!(echo.model, "local/x");
-        answer(Said::Model(Some("nope")), &mut echo);
+        answer(Said::Model(Some("nope")), &mut echo).await;
         assert_eq!(echo.model, "local/x");
         echo.heard.push("x".to_owned());
-        answer(Said::New, &mut echo);
+        answer(Said::New, &mut echo).await;
         assert!(echo.heard.is_empty());
-        assert_eq!(answer(Said::Quit, &mut echo), Next::Leave);
+        assert_eq!(answer(Said::Quit, &mut echo).await, Next::Leave);
     }
 }

@@ -1,5 +1,6 @@
 //! The command line: what can be asked for?
 
+mod gateway;
 mod talk;
 
 use std::path::PathBuf;
@@ -8,6 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use prowess_config::LocationFlags;
 use prowess_host::{Context, Failure, Flags, Ground};
 
+pub(crate) use gateway::{Decision, Gateway, GatewayOptions, LogArgs, Node, NodeArgs, ServeArgs, ServiceArgs};
 pub(crate) use talk::{Format, MessageArgs, ModelsArgs, PromptArgs, Sessions, TalkArgs};
 
 /// Talk to a model that has skills; find, gate and show them; run what they lead to.
@@ -42,6 +44,8 @@ pub(crate) struct Globals {
     /// Use the profile `dev`
     #[arg(long, global = true)]
     pub(crate) dev: bool,
+    #[command(flatten)]
+    pub(crate) remote: GatewayOptions,
 }
 
 impl Globals {
@@ -93,6 +97,16 @@ pub(crate) enum Command {
     Approvals {
         #[command(subcommand)]
         command: Approvals,
+    },
+    /// Run what stays up: it serves agents, people, nodes and a web page
+    Gateway {
+        #[command(subcommand)]
+        command: Gateway,
+    },
+    /// Lend this machine to a gateway, and see which machines it has
+    Node {
+        #[command(subcommand)]
+        command: Node,
     },
     /// Say what works on this machine, what does not, and why; exits with 1 when commands could not run
     Doctor,
@@ -307,4 +321,14 @@ pub(crate) enum Approvals {
     },
     /// Print the path of the approvals file
     Path,
+    /// Show what a gateway's agents want to run, as it comes, and answer it here
+    Watch,
+    /// Answer one question of a gateway's agents
+    Resolve {
+        /// The id of the question, or the beginning of it
+        id: String,
+        /// The answer
+        #[arg(value_enum)]
+        decision: Decision,
+    },
 }

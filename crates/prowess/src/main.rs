@@ -6,10 +6,14 @@ mod cli;
 mod config;
 mod doctor;
 mod exec;
+mod gateway;
+mod log;
 mod models;
+mod node;
 mod output;
 mod partner;
 mod prompt;
+mod remote;
 mod run;
 mod sessions;
 mod setup;
@@ -49,6 +53,9 @@ fn main() -> ExitCode {
 }
 
 fn perform(cli: &Cli) -> Result<Report, Failure> {
+    if let Some(report) = remote::perform(cli)? {
+        return Ok(report);
+    }
     match &cli.command {
         Command::Run(args) => run::run(args, &cli.globals),
         Command::Chat(args) => chat::start::run(args, &cli.globals),
@@ -61,6 +68,8 @@ fn perform(cli: &Cli) -> Result<Report, Failure> {
         Command::Config { command } => config::run(command, &cli.globals),
         Command::Exec { command } => exec::run(command, &cli.globals),
         Command::Approvals { command } => approvals::run(command, &cli.globals),
+        Command::Gateway { command } => gateway::run(command, &cli.globals),
+        Command::Node { command } => node::run(command, &cli.globals),
         Command::Doctor => doctor::run(&cli.globals),
         Command::Setup => setup::run(&cli.globals),
         Command::Completions { shell } => {

@@ -1,7 +1,6 @@
 //! Who answers, as the command line sees them; and one turn with them that a person can stop.
 
 use std::future::Future;
-use std::sync::Arc;
 
 use prowess_agent::event::{End, Event, Events};
 use prowess_agent::message::Usage;
@@ -17,19 +16,47 @@ pub(crate) trait Partner {
     fn turn(&mut self, message: &str, events: Events, stop: CancellationToken) -> impl Future<Output = End>;
 
     /// Begins anew under the same key.
-    fn renew(&mut self) -> Result<(), Failure>;
+    fn renew(&mut self) -> impl Future<Output = Result<(), Failure>>;
 
     /// The model that answers, as in provider/name.
     fn model(&self) -> String;
 
     /// Lets another model answer from now on.
-    fn choose(&mut self, model: &str) -> Result<(), Failure>;
+    fn choose(&mut self, model: &str) -> impl Future<Output = Result<(), Failure>>;
 
     /// The newest skills.
-    fn skills(&self) -> Arc<SkillSet>;
+    fn skills(&self) -> Offer;
 
     /// The tokens of the conversation so far.
-    fn usage(&self) -> Usage;
+    fn usage(&self) -> impl Future<Output = Usage>;
+}
+
+/// The skills of a conversation, as a person can call on them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Offer {
+    /// How many skills there are, those without a command included.
+    pub(crate) count: usize,
+    pub(crate) commands: Vec<Callable>,
+}
+
+/// A skill that can be called on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Callable {
+    /// Its slash command, without the slash.
+    pub(crate) command: String,
+    pub(crate) skill: String,
+    pub(crate) about: String,
+}
+
+impl From<&SkillSet> for Offer {
+    fn from(skills: &SkillSet) -> Self {
+        let callable = skills.commands.iter().map(|command| Callable {
+            command: command.name.clone(),
+            skill: command.skill.as_str().to_owned(),
+            about: command.description.clone(),
+        });
+        Self { count: skills.snapshot.skills().len(), commands: callable.collect() }
+    }
 }
 
 /// One turn that ends when the model is done or when `wish` comes. Whoever wishes twice does not want to wait for the
@@ -63,31 +90,18 @@ pub(crate) fn code(end: &End) -> u8 {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use prowess_agent::message::StopReason;
-    use prowess_skills::{Budget, Catalog, Filters, Gate, Reach, SkillsConfig, Snapshot, World};
-
     use super::*;
+    use prowess_agent::message::StopReason;
 
     /// Says what it heard, or waits to be stopped when it hears `wait`.
     pub(crate) struct Echo {
         pub(crate) heard: Vec<String>,
         pub(crate) model: String,
-        skills: Arc<SkillSet>,
     }
 
     impl Echo {
         pub(crate) fn new() -> Self {
-            let gate =
-                Gate { world: &World::default(), config: &SkillsConfig::default(), filters: &Filters::default() };
-            let catalog = Catalog::load(&[], &Reach::default());
-            let snapshot = Snapshot::take(
-                &catalog,
-                &gate,
-                None,
-                &Budget { chars: 1000, ..Budget::from(&SkillsConfig::default().limits) },
-            );
-            let skills = SkillSet::new(snapshot, Vec::new(), Arc::new(|_| Err("none".to_owned())));
-            Self { heard: Vec::new(), model: "test/echo".to_owned(), skills: Arc::new(skills) }
+            Self { heard: Vec::new(), model: "test/echo".to_owned() }
         }
     }
 
@@ -107,7 +121,7 @@ pub(crate) mod tests {
             end
         }
 
-        fn renew(&mut self) -> Result<(), Failure> {
+        async fn renew(&mut self) -> Result<(), Failure> {
             self.heard.clear();
             Ok(())
         }
@@ -116,7 +130,7 @@ pub(crate) mod tests {
             self.model.clone()
         }
 
-        fn choose(&mut self, model: &str) -> Result<(), Failure> {
+        async fn choose(&mut self, model: &str) -> Result<(), Failure> {
             if model == "nope" {
                 return Err(Failure::input("there is no model `nope`").hint("prowess models shows what there is"));
             }
@@ -124,11 +138,11 @@ pub(crate) mod tests {
             Ok(())
         }
 
-        fn skills(&self) -> Arc<SkillSet> {
-            Arc::clone(&self.skills)
+        fn skills(&self) -> Offer {
+            Offer::default()
         }
 
-        fn usage(&self) -> Usage {
+        async fn usage(&self) -> Usage {
             Usage { input: 7, output: 3, ..Usage::default() }.totalled()
         }
     }

@@ -8,6 +8,7 @@ use prowess_agent::event::{End, Events};
 use prowess_agent::frame::{self, Frames};
 
 use prowess_host::Failure;
+use serde_json::Value;
 
 use crate::chat::line::MAX_MESSAGE_BYTES;
 use crate::cli::{Globals, MessageArgs};
@@ -47,7 +48,7 @@ fn told(outcome: Option<&Outcome>, end: &End) -> Result<Report, Failure> {
 }
 
 /// The words of the command line, or stdin.
-fn message(words: &[String]) -> Result<String, Failure> {
+pub(crate) fn message(words: &[String]) -> Result<String, Failure> {
     if words != ["-"] {
         return said(&words.join(" "));
     }
@@ -74,12 +75,15 @@ fn lines(frames: Frames) -> Events {
     let frames = Mutex::new(frames);
     Events::to(move |event| {
         let frames = frames.lock().unwrap_or_else(PoisonError::into_inner).frames(&event);
-        let mut out = std::io::stdout().lock();
-        for frame in frames {
-            // A reader that has gone away stops no turn.
-            let _ = writeln!(out, "{}", visible(&frame.to_string())).and_then(|()| out.flush());
-        }
+        frames.iter().for_each(print_line);
     })
+}
+
+/// Prints one event.
+pub(crate) fn print_line(frame: &Value) {
+    let mut out = std::io::stdout().lock();
+    // A reader that has gone away stops no turn.
+    let _ = writeln!(out, "{}", visible(&frame.to_string())).and_then(|()| out.flush());
 }
 
 #[cfg(test)]

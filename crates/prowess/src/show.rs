@@ -78,6 +78,11 @@ impl Printer {
         }
     }
 
+    /// Keeps the spinner out of the way of a question.
+    pub(crate) fn hushed(&self) -> Hush {
+        Hush::new(self)
+    }
+
     fn screen(&self) -> MutexGuard<'_, Screen> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -145,7 +150,7 @@ impl Approver for Unspun {
 }
 
 /// Keeps the spinner away for as long as it lives, also when nobody waits for the answer any more.
-struct Hush {
+pub(crate) struct Hush {
     printer: Printer,
     is_over: bool,
 }
@@ -157,7 +162,7 @@ impl Hush {
     }
 
     /// Until the answer is there.
-    async fn until<T>(mut self, answer: impl Future<Output = T>) -> T {
+    pub(crate) async fn until<T>(mut self, answer: impl Future<Output = T>) -> T {
         let answer = answer.await;
         self.is_over = true;
         answer

@@ -3,11 +3,9 @@
 mod check;
 mod commands;
 mod explain;
-mod fix;
 mod info;
 mod list;
 mod prompt;
-mod shape;
 
 use prowess_host::{Context, Failure, View};
 use prowess_skills::{Objection, Skill};

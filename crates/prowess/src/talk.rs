@@ -8,22 +8,23 @@ use prowess_agent::frame::Frames;
 use prowess_agent::message::Usage;
 use prowess_agent::prompt::SystemPrompt;
 use prowess_agent::session::SessionKey;
-use prowess_agent::skills::{SkillSet, SkillStore};
 use prowess_agent::{Conversation, Outcome, Run};
 use prowess_exec::approver::{Approver, ReadOnly};
-use prowess_host::{Context, Failure, Parts, Reads, View, Wanted, agent, exec, name, sessions, skills};
+use prowess_host::{Context, Failure, Live, Parts, Reads, View, Wanted, Watching, agent, exec, name, sessions};
 use prowess_skills::Mode;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Globals, TalkArgs};
 use crate::exec::person;
-use crate::partner::Partner;
+use crate::partner::{Offer, Partner};
 use crate::sessions::stored::spent;
 use crate::show::{Printer, Unspun};
 
 /// A conversation that is open, and all that another model would need to go on with it.
 pub(crate) struct Talk {
     globals: Globals,
+    /// Its skills, which are looked at when a turn begins and not in between.
+    live: Arc<Live>,
     /// The same for as long as the program runs: what runs in the background outlives a change of the model.
     parts: Parts,
     wanted: Wanted,
@@ -45,9 +46,10 @@ impl Talk {
     pub(crate) fn open(globals: &Globals, args: &TalkArgs, printer: &Printer) -> Result<Self, Failure> {
         let person: Arc<dyn Approver> = Arc::new(Unspun::new(person(), printer));
         let approver = if args.yes_read_only { Arc::new(ReadOnly(person)) } else { person };
-        let view = View::load(globals.context()?, None)?;
+        let live = Live::start(globals.ground()?, Watching::OnDemand)?;
+        let view = live.view();
         check_workspace(globals, &view.context)?;
-        let skills = SkillStore::new(skills(&view));
+        let skills = live.skills();
         let exec = Arc::new(exec(&view.context, Arc::clone(&approver))?);
         let wanted = Wanted {
             session: args.session.clone(),
@@ -56,10 +58,12 @@ impl Talk {
             seconds: args.timeout,
             act: if args.act { Act::Run } else { Act::Show },
             reads: if args.yes_read_only { Reads::Run } else { Reads::Asked },
+            extra: None,
         };
         let mut talk = Self {
             globals: globals.clone(),
-            parts: Parts { exec, skills, approver },
+            live,
+            parts: Parts { exec, skills, approver, tools: Vec::new() },
             wanted,
             printer: printer.clone(),
             conversation: None,
@@ -122,12 +126,7 @@ impl Talk {
         if std::mem::take(&mut self.is_fresh) {
             return;
         }
-        // What cannot be read now leaves the old ones in place.
-        if let Ok(view) = self.view()
-            && view.context.config.tree()["skills"]["load"]["watch"] != false
-        {
-            self.parts.skills.replace(skills(&view));
-        }
+        self.live.refresh_now();
     }
 
     fn view(&self) -> Result<View, Failure> {
@@ -150,9 +149,11 @@ impl Partner for Talk {
         }
     }
 
-    fn renew(&mut self) -> Result<(), Failure> {
+    async fn renew(&mut self) -> Result<(), Failure> {
         let view = self.view()?;
         self.reset(&view.context)?;
+        // A new conversation sees all changes, even those that older ones were not to notice.
+        self.parts.skills = self.live.open().skills;
         self.connect(&view, self.asked.clone())
     }
 
@@ -160,16 +161,16 @@ impl Partner for Talk {
         self.model.clone()
     }
 
-    fn choose(&mut self, model: &str) -> Result<(), Failure> {
+    async fn choose(&mut self, model: &str) -> Result<(), Failure> {
         let view = self.view()?;
         self.connect(&view, Some(model.to_owned()))
     }
 
-    fn skills(&self) -> Arc<SkillSet> {
-        self.parts.skills.current()
+    fn skills(&self) -> Offer {
+        Offer::from(&*self.parts.skills.current())
     }
 
-    fn usage(&self) -> Usage {
+    async fn usage(&self) -> Usage {
         // What is in memory has forgotten what was summed up; the transcript has not.
         let key = self.conversation.as_ref().map(|conversation| conversation.key().to_string());
         let stored = key.zip(self.globals.context().ok());

@@ -9,7 +9,7 @@ use std::io::Write;
 use std::process::Stdio;
 
 use desk::{CTRL_A, CTRL_C, CTRL_D, Desk, ENTER, LEFT, PROMPT, TAB, UP};
-use prowess_testkit::Prowess;
+use prowess_testkit::{ModelServer, Prowess, Turn};
 use serde_json::{Value, json};
 
 /// A home with a weather skill whose program notes that it ran, and a model that says these things.
@@ -200,4 +200,46 @@ fn a_pipe_is_a_message_a_line() {
     let (code, out, err) = talk("first\nsecond\nthird\n");
     assert_eq!((code, out.as_str()), (Some(1), "**one**\ntwo\n"));
     assert!(err.contains("the script has no more turns"), "{err}");
+}
+
+/// A home whose model is on this machine.
+fn with_model(server: &ModelServer, watch: bool) -> Prowess {
+    let config = json!({
+        "skills": {"load": {"watch": watch}},
+        "models": {"providers": {"mine": {
+            "baseUrl": server.base_url(), "apiKey": "k", "api": "openai-completions",
+            "models": [{"id": "m", "name": "m"}]
+        }}},
+        "agents": {"defaults": {"model": {"primary": "mine/m"}}}
+    });
+    Prowess::new(env!("CARGO_BIN_EXE_prowess")).skill("early", "Is there.", "").config(&config.to_string())
+}
+
+/// Whether the model was told of the late skill, request by request.
+fn told_of_late(server: &ModelServer) -> Vec<bool> {
+    server.requests().iter().map(|request| request.body.to_string().contains("<name>late</name>")).collect()
+}
+
+#[test]
+fn a_skill_that_is_added_is_in_the_next_turns_prompt() {
+    let server = ModelServer::script(["one", "two"].map(Turn::text));
+    let home = with_model(&server, true);
+    let mut desk = Desk::sit(&home, &["chat"]);
+    desk.say("hi").see("one");
+    let _home = home.skill("late", "Came later.", "");
+    desk.say("again").see("two").see(PROMPT).type_in(&[CTRL_D]);
+    desk.leave().well();
+    assert_eq!(told_of_late(&server), [false, true]);
+}
+
+#[test]
+fn without_watching_it_is_in_the_prompt_of_a_new_conversation() {
+    let server = ModelServer::script(["one", "two", "three"].map(Turn::text));
+    let home = with_model(&server, false);
+    let mut desk = Desk::sit(&home, &["chat"]);
+    desk.say("hi").see("one");
+    let _home = home.skill("late", "Came later.", "");
+    desk.say("again").see("two").say("/new").say("anew").see("three").see(PROMPT).type_in(&[CTRL_D]);
+    desk.leave().well();
+    assert_eq!(told_of_late(&server), [false, false, true]);
 }

@@ -1,7 +1,8 @@
 //! Completion at the prompt: which commands and skills can be meant by what has been typed so far?
 
-use prowess_agent::skills::SkillSet;
 use prowess_skills::text::shorten;
+
+use crate::partner::Offer;
 
 /// The longest description beside what is typed, in UTF-16 units.
 const MAX_ABOUT: usize = 60;
@@ -45,16 +46,16 @@ pub(crate) struct Meant<'a> {
 
 impl Words {
     /// The chat's own commands and those of `skills`.
-    pub(crate) fn of(skills: &SkillSet) -> Self {
+    pub(crate) fn of(skills: &Offer) -> Self {
         let word = |name: &str, about: &str| Word { name: name.to_owned(), about: shorten(about, MAX_ABOUT) };
         let callable = skills.commands.iter();
         Self {
             commands: BUILT_IN
                 .iter()
                 .map(|(name, about)| word(name, about))
-                .chain(callable.clone().map(|command| word(&command.name, &command.description)))
+                .chain(callable.clone().map(|command| word(&command.command, &command.about)))
                 .collect(),
-            skills: callable.map(|command| word(command.skill.as_str(), &command.description)).collect(),
+            skills: callable.map(|command| word(&command.skill, &command.about)).collect(),
         }
     }
 

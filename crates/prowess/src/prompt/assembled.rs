@@ -3,8 +3,9 @@
 use std::io::IsTerminal;
 
 use prowess_host::Failure;
+use prowess_host::cost::{measure, shape};
 
-use super::cost::{measure, page, shape};
+use super::cost::page;
 use crate::cli::{Globals, PromptArgs};
 use crate::output::{Report, cleaned};
 use crate::talk::system_prompt;

@@ -1,34 +1,8 @@
-//! The cost of a system prompt, by part.
+//! The cost of a system prompt, by part, for people.
 
-use prowess_skills::text::units;
-use prowess_skills::tokens;
-use serde_json::{Value, json};
+use prowess_host::cost::{Measured, sums};
 
 use crate::output::{safe, table};
-
-/// A part of a prompt and its measures.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Measured {
-    pub(crate) name: String,
-    /// As the peer counts them.
-    pub(crate) chars: usize,
-    pub(crate) tokens: usize,
-    /// Of all tokens, in tenths of a percent.
-    pub(crate) share: usize,
-}
-
-/// Measures parts, given as name and text.
-pub(crate) fn measure<'a>(parts: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<Measured> {
-    let mut measured: Vec<Measured> = parts
-        .into_iter()
-        .map(|(name, text)| Measured { name: name.to_owned(), chars: units(text), tokens: tokens(text), share: 0 })
-        .collect();
-    let all = measured.iter().map(|part| part.tokens).sum::<usize>().max(1);
-    for part in &mut measured {
-        part.share = part.tokens.saturating_mul(1000) / all;
-    }
-    measured
-}
 
 /// For people.
 pub(crate) fn page(parts: &[Measured]) -> String {
@@ -42,30 +16,14 @@ pub(crate) fn page(parts: &[Measured]) -> String {
     table(&["Part", "Characters", "Tokens", "Share"], &[1, 2, 3], rows)
 }
 
-/// For machines.
-pub(crate) fn shape(parts: &[Measured]) -> Value {
-    let (chars, tokens) = sums(parts);
-    let part = |part: &Measured| json!({"name": part.name, "chars": part.chars, "tokens": part.tokens, "permille": part.share});
-    json!({"parts": parts.iter().map(part).collect::<Vec<_>>(), "chars": chars, "tokens": tokens})
-}
-
-fn sums(parts: &[Measured]) -> (usize, usize) {
-    (parts.iter().map(|part| part.chars).sum(), parts.iter().map(|part| part.tokens).sum())
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use prowess_host::cost::measure;
+
+    use super::page;
 
     #[test]
-    fn shares_are_of_all_tokens() {
-        let (long, short) = ("word ".repeat(30), "word ".repeat(10));
-        let parts = measure([("skills", long.as_str()), ("identity", short.as_str())]);
-        assert!(parts[0].share > 700 && parts[1].share < 300, "{parts:?}");
-        let shape = shape(&parts);
-        assert_eq!((&shape["chars"], &shape["parts"][0]["name"]), (&json!(200), &json!("skills")));
-        assert!(page(&parts).contains("all"));
-        assert_eq!(measure([]), []);
-        assert_eq!(measure([("empty", "")])[0].share, 0);
+    fn the_sum_is_told_too() {
+        assert!(page(&measure([("skills", "word word")])).contains("all"));
     }
 }

@@ -26,7 +26,7 @@ pub(crate) fn report(rows: &[Row], json: bool) -> Result<Report, Failure> {
             row.key.as_deref().map_or_else(|| "(set aside)".to_owned(), safe),
             row.id.chars().take(SHORT_ID).collect(),
             time(row.updated),
-            row.messages.to_string(),
+            row.messages.map_or_else(String::new, |number| number.to_string()),
             safe(row.model.as_deref().unwrap_or("")),
             shorten(row.title.as_deref().unwrap_or(""), MAX_TITLE),
         ]
@@ -65,7 +65,7 @@ mod tests {
             key: key.map(str::to_owned),
             id: "0123456789abcdef".to_owned(),
             updated: 1_767_225_600_000,
-            messages: 4,
+            messages: Some(4),
             title: Some(title.to_owned()),
             model: None,
         }

@@ -62,7 +62,7 @@ pub(crate) fn run(command: &cli::Sessions, globals: &Globals) -> Result<Report, 
 
 fn row(listed: Listed) -> Row {
     let Listed { key, id, updated, messages, title, model, path: _ } = listed;
-    Row { key, id, updated, messages, title, model }
+    Row { key, id, updated, messages: Some(messages), title, model }
 }
 
 fn told(stored: Stored) -> Told {

@@ -14,7 +14,8 @@ pub(crate) struct Row {
     pub(crate) id: String,
     /// In milliseconds since 1970.
     pub(crate) updated: u64,
-    pub(crate) messages: u64,
+    /// None where that is not known.
+    pub(crate) messages: Option<u64>,
     pub(crate) title: Option<String>,
     pub(crate) model: Option<String>,
 }

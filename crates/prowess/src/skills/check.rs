@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
+use prowess_host::status::{self, Flags, Lists};
 use prowess_host::{Failure, View};
 use prowess_skills::{Objection, ProblemKind, Severity, Skill, Snapshot};
 use serde::Serialize;
 
-use super::shape::{self, Flags, Lists};
 use super::{Standing, title};
 use crate::output::{self, BAD, BOLD, DIM, GOOD, Report, WARN, count, paint, safe, short_path};
 
@@ -25,9 +25,9 @@ struct CheckShape {
     agent_filtered: Vec<String>,
     not_injected: Vec<NotInjected>,
     missing_requirements: Vec<MissingShape>,
-    prompt: shape::Measures,
-    shadowed: Vec<shape::ShadowedShape>,
-    problems: Vec<shape::ProblemShape>,
+    prompt: status::Measures,
+    shadowed: Vec<status::ShadowedShape>,
+    problems: Vec<status::ProblemShape>,
 }
 
 #[derive(Serialize)]
@@ -59,8 +59,8 @@ struct NotInjected {
 struct MissingShape {
     name: String,
     missing: Lists,
-    install: Vec<shape::InstallShape>,
-    objections: Vec<shape::ObjectionShape>,
+    install: Vec<status::InstallShape>,
+    objections: Vec<status::ObjectionShape>,
 }
 
 /// Every skill with its objections and the peer's flags.
@@ -101,8 +101,8 @@ fn shape(view: &View, judged: &[Judged<'_>], snapshot: &Snapshot) -> CheckShape 
         .map(|one| MissingShape {
             name: one.skill.name.to_string(),
             missing: Lists::missing(&one.objections),
-            install: shape::install(view, one.skill),
-            objections: shape::objections(&one.objections),
+            install: status::install(view, one.skill),
+            objections: status::objections(&one.objections),
         })
         .collect();
     let eligible = names(&|one| one.flags.eligible);
@@ -144,9 +144,9 @@ fn shape(view: &View, judged: &[Judged<'_>], snapshot: &Snapshot) -> CheckShape 
         agent_filtered,
         not_injected,
         missing_requirements: missing,
-        prompt: shape::Measures::new(snapshot, &view.budget()),
-        shadowed: shape::shadowed(view),
-        problems: shape::problems(&view.problems),
+        prompt: status::Measures::new(snapshot, &view.budget()),
+        shadowed: status::shadowed(view),
+        problems: status::problems(&view.problems),
     }
 }
 

@@ -10,11 +10,11 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use prowess_host::fix::{self, Fix};
 use prowess_host::{Failure, View};
 use prowess_skills::{Broken, Document, Objection, Problem, ProblemKind, Severity, Skill, Snapshot, Tier, env};
 use serde::Serialize;
 
-use super::fix::{self, Fix};
 use super::{Standing, commands, info, title};
 use crate::output::{self, BAD, BOLD, DIM, GOOD, Report, WARN, paint, safe, short_path};
 
@@ -30,7 +30,7 @@ struct StoryShape {
     prompt: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     frontmatter: Option<serde_json::Map<String, serde_json::Value>>,
-    fixes: Vec<FixShape>,
+    fixes: Vec<Fix>,
 }
 
 #[derive(Serialize)]
@@ -38,12 +38,6 @@ struct StageShape {
     stage: &'static str,
     passed: bool,
     details: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct FixShape {
-    why: String,
-    command: String,
 }
 
 /// What is told of one skill.
@@ -149,14 +143,13 @@ fn tell(story: &Story, json: bool) -> Result<Report, Failure> {
             passed: stage.passed,
             details: stage.details.iter().map(|line| anstream::adapter::strip_str(line).to_string()).collect(),
         };
-        let fix = |fix: &Fix| FixShape { why: fix.why.clone(), command: fix.command.clone() };
         return Report::json(&StoryShape {
             name: story.name.clone(),
             outcome: story.outcome,
             stages: story.stages.iter().map(stage).collect(),
             prompt: story.block.clone(),
             frontmatter: story.frontmatter.clone(),
-            fixes: story.fixes.iter().map(fix).collect(),
+            fixes: story.fixes.clone(),
         });
     }
     let mut out = format!("{} {}\n", paint(BOLD, &safe(&story.title)), paint(DIM, &story.outcome.replace('-', " ")));

@@ -2,54 +2,12 @@
 
 use std::fmt::Write as _;
 
-use prowess_host::{Failure, View};
-use prowess_skills::{Objection, Skill, Tier};
-use serde::Serialize;
+use prowess_host::status::{Card, Lists};
+use prowess_host::{Failure, View, fix};
+use prowess_skills::{Objection, Skill};
 
-use super::shape::{self, Flags, Lists};
 use super::{Standing, find, title};
 use crate::output::{BAD, BOLD, GOOD, Report, paint, safe, short_path};
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-#[expect(clippy::struct_excessive_bools, reason = "OpenClaw's JSON has these flags")]
-struct InfoShape {
-    name: String,
-    description: String,
-    source: &'static str,
-    bundled: bool,
-    file_path: String,
-    base_dir: String,
-    skill_key: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    primary_env: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    emoji: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    homepage: Option<String>,
-    always: bool,
-    disabled: bool,
-    blocked_by_allowlist: bool,
-    blocked_by_agent_filter: bool,
-    eligible: bool,
-    platform_incompatible: bool,
-    model_visible: bool,
-    user_invocable: bool,
-    command_visible: bool,
-    requirements: Lists,
-    missing: Lists,
-    config_checks: Vec<shape::ConfigCheck>,
-    install: Vec<shape::InstallShape>,
-    objections: Vec<shape::ObjectionShape>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    license: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    compatibility: Option<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    allowed_tools: Vec<String>,
-    shadowed: Vec<shape::ShadowedShape>,
-    problems: Vec<shape::ProblemShape>,
-}
 
 pub(super) fn run(view: &View, name: &str, json: bool) -> Result<Report, Failure> {
     let skill = match find(view, name) {
@@ -62,45 +20,9 @@ pub(super) fn run(view: &View, name: &str, json: bool) -> Result<Report, Failure
     };
     let objections = view.gate().objections(skill);
     if json {
-        Report::json(&shape(view, skill, &objections))
+        Report::json(&Card::new(view, skill, &objections))
     } else {
         Ok(Report::text(human(view, skill, &objections)))
-    }
-}
-
-fn shape(view: &View, skill: &Skill, found: &[Objection]) -> InfoShape {
-    let flags = Flags::of(found);
-    let shadowed = shape::shadowed(view);
-    InfoShape {
-        name: skill.name.to_string(),
-        description: skill.description.clone(),
-        source: skill.tier.label(),
-        bundled: skill.tier == Tier::Bundled,
-        file_path: skill.file.display().to_string(),
-        base_dir: skill.dir().display().to_string(),
-        skill_key: skill.key().to_owned(),
-        primary_env: skill.metadata.primary_env.clone(),
-        emoji: skill.emoji.clone(),
-        homepage: skill.homepage.clone(),
-        always: skill.metadata.always,
-        disabled: flags.disabled,
-        blocked_by_allowlist: flags.blocked,
-        blocked_by_agent_filter: flags.filtered,
-        eligible: flags.eligible,
-        platform_incompatible: found.iter().any(|objection| matches!(objection, Objection::WrongOs(_))),
-        model_visible: flags.offered() && skill.invocation.by_model,
-        user_invocable: skill.invocation.by_user,
-        command_visible: flags.offered() && skill.invocation.by_user,
-        requirements: Lists::required(skill),
-        missing: Lists::missing(found),
-        config_checks: shape::config_checks(view, skill),
-        install: shape::install(view, skill),
-        objections: shape::objections(found),
-        license: skill.standard.license.clone(),
-        compatibility: skill.standard.compatibility.clone(),
-        allowed_tools: skill.standard.allowed_tools.clone(),
-        shadowed: shadowed.into_iter().filter(|other| other.is(&skill.name)).collect(),
-        problems: shape::problems(view.problems.iter().filter(|problem| problem.path == skill.file)),
     }
 }
 
@@ -145,7 +67,7 @@ fn human(view: &View, skill: &Skill, objections: &[Objection]) -> String {
         for objection in objections {
             let _ = writeln!(out, "  {}", safe(&objection.to_string()));
         }
-        let _ = writeln!(out, "\nWhat to do: prowess skills explain {}", super::fix::quoted(skill.name.as_str()));
+        let _ = writeln!(out, "\nWhat to do: prowess skills explain {}", fix::quoted(skill.name.as_str()));
     }
     out
 }

@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
+use prowess_host::status::{self, Lists, Row};
 use prowess_host::{Failure, View};
 use prowess_skills::{Objection, Severity, Skill, text};
 use serde::Serialize;
 
-use super::shape::{self, Lists, Row};
 use super::{Standing, title};
 use crate::output::{BOLD, DIM, Report, WARN, count, paint, safe, table};
 
@@ -25,8 +25,8 @@ struct ListShape {
     workspace_dir: String,
     managed_skills_dir: String,
     skills: Vec<Row>,
-    shadowed: Vec<shape::ShadowedShape>,
-    problems: Vec<shape::ProblemShape>,
+    shadowed: Vec<status::ShadowedShape>,
+    problems: Vec<status::ProblemShape>,
 }
 
 pub(super) fn run(view: &View, options: Options, json: bool) -> Result<Report, Failure> {
@@ -39,8 +39,8 @@ pub(super) fn run(view: &View, options: Options, json: bool) -> Result<Report, F
             workspace_dir: view.context.workspace.display().to_string(),
             managed_skills_dir: view.context.locations.managed_skills_dir.display().to_string(),
             skills: rows.iter().map(|(skill, objections)| Row::new(skill, objections)).collect(),
-            shadowed: shape::shadowed(view),
-            problems: shape::problems(&view.problems),
+            shadowed: status::shadowed(view),
+            problems: status::problems(&view.problems),
         });
     }
     Ok(Report::text(human(view, options, &rows)))

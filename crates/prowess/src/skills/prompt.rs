@@ -1,10 +1,10 @@
 //! `skills prompt`: what exactly is the model told?
 
+use prowess_host::status::Measures;
 use prowess_host::{Failure, View};
 use prowess_skills::{Budget, Snapshot, section};
 use serde::Serialize;
 
-use super::shape::Measures;
 use crate::cli::{BudgetFlag, Mode};
 use crate::output::Report;
 

@@ -2,24 +2,30 @@
 
 use std::path::Path;
 
-use prowess_host::View;
 use prowess_skills::install::Package;
-use prowess_skills::{Objection, Problem, ProblemKind, Severity, Skill, Snapshot, this_system};
+use prowess_skills::{Objection, Problem, ProblemKind, Severity, Skill, Snapshot, text, this_system};
+use serde::Serialize;
+
+use crate::context::View;
 
 /// A thing to do: a command line, or a sentence where no command would do.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Fix {
-    pub(super) why: String,
-    pub(super) command: String,
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Fix {
+    /// What it is good for.
+    pub why: String,
+    /// What to type or to do.
+    pub command: String,
 }
 
 /// What would answer each objection, in order.
-pub(super) fn for_skill(view: &View, skill: &Skill, objections: &[Objection]) -> Vec<Fix> {
+#[must_use]
+pub fn for_skill(view: &View, skill: &Skill, objections: &[Objection]) -> Vec<Fix> {
     objections.iter().flat_map(|objection| answer(view, skill, objection)).collect()
 }
 
 /// What would mend a file, or make room for it.
-pub(super) fn for_problem(problem: &Problem) -> Option<Fix> {
+#[must_use]
+pub fn for_problem(problem: &Problem) -> Option<Fix> {
     let limit = |key: &str| format!("prowess config set skills.limits.{key} NUMBER");
     let place = problem.at.map_or_else(String::new, |at| format!(":{}", at.line));
     let command = match problem.kind {
@@ -32,7 +38,8 @@ pub(super) fn for_problem(problem: &Problem) -> Option<Fix> {
 }
 
 /// What would make room in a full prompt.
-pub(super) fn for_cut(view: &View, snapshot: &Snapshot) -> Fix {
+#[must_use]
+pub fn for_cut(view: &View, snapshot: &Snapshot) -> Fix {
     let too_many = snapshot.visible().count() > view.budget().skills;
     let key = if too_many { "maxSkillsInPrompt" } else { "maxSkillsPromptChars" };
     Fix { why: "the prompt is full".to_owned(), command: format!("prowess config set skills.limits.{key} NUMBER") }
@@ -108,7 +115,9 @@ fn installers(view: &View, skill: &Skill, bin: &str) -> Vec<String> {
     specs.iter().map(|spec| command(&spec.package, &view.settings.install.node_manager)).collect()
 }
 
-fn command(package: &Package, node_manager: &str) -> String {
+/// The command line that installs a package.
+#[must_use]
+pub fn command(package: &Package, node_manager: &str) -> String {
     match package {
         Package::Brew(formula) => format!("brew install {}", quoted(formula)),
         Package::Node(package) => {
@@ -153,13 +162,15 @@ fn entry_path(key: &str) -> String {
 }
 
 /// `text` as one word of a shell command line.
-pub(super) fn quoted(text: &str) -> String {
+#[must_use]
+pub fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./~:@+=,%".contains(c);
-    let text = crate::output::safe(text);
+    let text = text::clean(text).trim().to_owned();
     if !text.is_empty() && text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
 /// Whether a file belongs to a folder that a person may change.
-pub(super) fn is_theirs(path: &Path, bundled: Option<&Path>) -> bool {
+#[must_use]
+pub fn is_theirs(path: &Path, bundled: Option<&Path>) -> bool {
     bundled.is_none_or(|bundled| !path.starts_with(bundled))
 }

@@ -1,27 +1,46 @@
-//! The JSON of the skills commands: every key of OpenClaw's, with its meaning, and ours beside them.
+//! The JSON of skills: every key of OpenClaw's, with its meaning, and ours beside them.
+//!
+//! The command line prints these and a gateway sends them, so that they cannot disagree.
 
-use prowess_host::View;
+mod card;
+mod measures;
+
 use prowess_skills::install::{self, InstallOption};
-use prowess_skills::{Budget, Objection, Problem, Skill, Snapshot, Tier, this_system};
+use prowess_skills::{Objection, Problem, Shadowed, Skill, Tier, this_system};
 use serde::Serialize;
 
-#[derive(Serialize)]
+use crate::context::View;
+
+pub use card::Card;
+pub use measures::Measures;
+
+/// What a skill asks for, or lacks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Lists {
-    pub(super) bins: Vec<String>,
-    pub(super) any_bins: Vec<String>,
-    pub(super) env: Vec<String>,
-    pub(super) config: Vec<String>,
-    pub(super) os: Vec<String>,
+pub struct Lists {
+    /// Programs, all of them.
+    pub bins: Vec<String>,
+    /// Programs, one of them.
+    pub any_bins: Vec<String>,
+    /// Variables.
+    pub env: Vec<String>,
+    /// Settings.
+    pub config: Vec<String>,
+    /// Systems, one of them.
+    pub os: Vec<String>,
 }
 
 impl Lists {
-    pub(super) fn required(skill: &Skill) -> Self {
+    /// What `skill` asks for.
+    #[must_use]
+    pub fn required(skill: &Skill) -> Self {
         let needs = skill.metadata.needs.clone();
         Self { bins: needs.bins, any_bins: needs.any_bins, env: needs.env, config: needs.config, os: needs.os }
     }
 
-    pub(super) fn missing(objections: &[Objection]) -> Self {
+    /// What is not there of it.
+    #[must_use]
+    pub fn missing(objections: &[Objection]) -> Self {
         let items = |id: &str| {
             let found = objections.iter().find(|objection| objection.id() == id);
             found.map(|objection| objection.items().to_vec()).unwrap_or_default()
@@ -36,7 +55,8 @@ impl Lists {
     }
 
     /// The groups that are not empty, on one line.
-    pub(super) fn summary(&self) -> String {
+    #[must_use]
+    pub fn summary(&self) -> String {
         let groups = [
             ("bins", &self.bins),
             ("anyBins", &self.any_bins),
@@ -49,14 +69,17 @@ impl Lists {
     }
 }
 
-#[derive(Serialize)]
-pub(super) struct ObjectionShape {
+/// One reason against a skill.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ObjectionShape {
     id: &'static str,
     items: Vec<String>,
     message: String,
 }
 
-pub(super) fn objections(objections: &[Objection]) -> Vec<ObjectionShape> {
+/// Every reason against a skill.
+#[must_use]
+pub fn objections(objections: &[Objection]) -> Vec<ObjectionShape> {
     let shape = |objection: &Objection| ObjectionShape {
         id: objection.id(),
         items: objection.items().to_vec(),
@@ -65,9 +88,10 @@ pub(super) fn objections(objections: &[Objection]) -> Vec<ObjectionShape> {
     objections.iter().map(shape).collect()
 }
 
-#[derive(Serialize)]
+/// Something wrong with a file, and how it is put right.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ProblemShape {
+pub struct ProblemShape {
     kind: &'static str,
     severity: &'static str,
     path: String,
@@ -93,69 +117,70 @@ impl From<&Problem> for ProblemShape {
     }
 }
 
-pub(super) fn problems<'a>(problems: impl IntoIterator<Item = &'a Problem>) -> Vec<ProblemShape> {
+/// All of `problems`.
+pub fn problems<'a>(problems: impl IntoIterator<Item = &'a Problem>) -> Vec<ProblemShape> {
     problems.into_iter().map(ProblemShape::from).collect()
 }
 
-#[derive(Serialize)]
+/// A skill that another of the same name hides.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ShadowedShape {
+pub struct ShadowedShape {
     name: String,
     source: &'static str,
     file_path: String,
     shadowed_by: String,
 }
 
-impl ShadowedShape {
-    /// Whether the hidden skill has this name.
-    pub(super) fn is(&self, name: &prowess_skills::SkillName) -> bool {
-        self.name == name.as_str()
+impl From<&Shadowed> for ShadowedShape {
+    fn from(shadowed: &Shadowed) -> Self {
+        Self {
+            name: shadowed.skill.name.to_string(),
+            source: shadowed.skill.tier.label(),
+            file_path: shadowed.skill.file.display().to_string(),
+            shadowed_by: shadowed.by.display().to_string(),
+        }
     }
 }
 
-pub(super) fn shadowed(view: &View) -> Vec<ShadowedShape> {
-    let shape = |shadowed: &prowess_skills::Shadowed| ShadowedShape {
-        name: shadowed.skill.name.to_string(),
-        source: shadowed.skill.tier.label(),
-        file_path: shadowed.skill.file.display().to_string(),
-        shadowed_by: shadowed.by.display().to_string(),
-    };
-    view.catalog.shadowed().iter().map(shape).collect()
+/// All hidden skills.
+#[must_use]
+pub fn shadowed(view: &View) -> Vec<ShadowedShape> {
+    view.catalog.shadowed().iter().map(ShadowedShape::from).collect()
 }
 
-#[derive(Serialize)]
-pub(super) struct InstallShape {
+/// One way to get what a skill needs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct InstallShape {
     id: String,
     kind: &'static str,
     label: String,
     bins: Vec<String>,
 }
 
+impl From<InstallOption> for InstallShape {
+    fn from(option: InstallOption) -> Self {
+        Self { id: option.id, kind: option.kind, label: option.label, bins: option.bins }
+    }
+}
+
 /// The install choices of a skill on this host.
-pub(super) fn install_options(view: &View, skill: &Skill) -> Vec<InstallOption> {
+#[must_use]
+pub fn install(view: &View, skill: &Skill) -> Vec<InstallShape> {
     let here = this_system();
     let needs = &skill.metadata.needs.os;
     if !needs.is_empty() && !needs.iter().any(|os| prowess_skills::system(os) == here) {
         return Vec::new();
     }
-    install::options(&skill.metadata.install, &here, view.world.has_bin("brew"), &view.settings.install)
+    let options = install::options(&skill.metadata.install, &here, view.world.has_bin("brew"), &view.settings.install);
+    options.into_iter().map(InstallShape::from).collect()
 }
 
-pub(super) fn install(view: &View, skill: &Skill) -> Vec<InstallShape> {
-    let shape = |option: InstallOption| InstallShape {
-        id: option.id,
-        kind: option.kind,
-        label: option.label,
-        bins: option.bins,
-    };
-    install_options(view, skill).into_iter().map(shape).collect()
-}
-
-/// One skill in `list`.
-#[derive(Serialize)]
+/// One skill in a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(clippy::struct_excessive_bools, reason = "OpenClaw's JSON has these flags")]
-pub(super) struct Row {
+pub struct Row {
     name: String,
     description: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -178,16 +203,23 @@ pub(super) struct Row {
 }
 
 /// What the peer's flags are, read off the objections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "OpenClaw's JSON has these flags")]
-pub(super) struct Flags {
-    pub(super) eligible: bool,
-    pub(super) disabled: bool,
-    pub(super) blocked: bool,
-    pub(super) filtered: bool,
+pub struct Flags {
+    /// Nothing speaks against it but a list of skills.
+    pub eligible: bool,
+    /// Somebody switched it off.
+    pub disabled: bool,
+    /// The list of bundled skills leaves it out.
+    pub blocked: bool,
+    /// The list of an agent or a channel leaves it out.
+    pub filtered: bool,
 }
 
 impl Flags {
-    pub(super) fn of(objections: &[Objection]) -> Self {
+    /// Of a skill with these objections.
+    #[must_use]
+    pub fn of(objections: &[Objection]) -> Self {
         Self {
             eligible: objections.iter().all(Objection::is_filter),
             disabled: objections.contains(&Objection::Disabled),
@@ -197,13 +229,16 @@ impl Flags {
     }
 
     /// Ready, and not kept from whoever is asking.
-    pub(super) fn offered(&self) -> bool {
+    #[must_use]
+    pub fn offered(&self) -> bool {
         self.eligible && !self.filtered
     }
 }
 
 impl Row {
-    pub(super) fn new(skill: &Skill, found: &[Objection]) -> Self {
+    /// Of `skill`, against which `found` speaks.
+    #[must_use]
+    pub fn new(skill: &Skill, found: &[Objection]) -> Self {
         let flags = Flags::of(found);
         Self {
             name: skill.name.to_string(),
@@ -226,51 +261,16 @@ impl Row {
     }
 }
 
-#[derive(Serialize)]
-pub(super) struct ConfigCheck {
-    pub(super) path: String,
-    pub(super) satisfied: bool,
+/// Whether a setting that a skill asks for is there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ConfigCheck {
+    path: String,
+    satisfied: bool,
 }
 
-pub(super) fn config_checks(view: &View, skill: &Skill) -> Vec<ConfigCheck> {
+/// Every setting that a skill asks for.
+#[must_use]
+pub fn config_checks(view: &View, skill: &Skill) -> Vec<ConfigCheck> {
     let check = |path: &String| ConfigCheck { path: path.clone(), satisfied: view.world.config_is_truthy(path) };
     skill.metadata.needs.config.iter().map(check).collect()
-}
-
-/// How large the list of skills is, how large it may be, and what was cut.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Measures {
-    chars: usize,
-    tokens: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_chars: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_tokens: Option<usize>,
-    max_skills: usize,
-    total: usize,
-    included: usize,
-    shortened: Vec<String>,
-    name_only: Vec<String>,
-    dropped: Vec<String>,
-    fingerprint: String,
-}
-
-impl Measures {
-    pub(super) fn new(snapshot: &Snapshot, budget: &Budget) -> Self {
-        let prompt = snapshot.prompt();
-        Self {
-            chars: prompt.chars(),
-            tokens: prompt.tokens(),
-            max_chars: Some(budget.chars).filter(|&chars| chars < usize::MAX),
-            max_tokens: budget.tokens,
-            max_skills: budget.skills,
-            total: prompt.cut.total,
-            included: prompt.cut.total - prompt.cut.dropped.len(),
-            shortened: prompt.cut.shortened.clone(),
-            name_only: prompt.cut.name_only.clone(),
-            dropped: prompt.cut.dropped.clone(),
-            fingerprint: snapshot.fingerprint().to_string(),
-        }
-    }
 }

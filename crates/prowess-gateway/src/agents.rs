@@ -1,0 +1,198 @@
+//! Agents: which are there, and what does each of them have at hand?
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use prowess_agent::session::{SessionKey, Sessions, agent_id};
+use prowess_agent::skills::SkillStore;
+use prowess_host::{Cause, Change, Context, Failure, Ground, Live, Opened, View, Watching};
+use prowess_skills::Machine;
+use serde_json::{Value, json};
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+use tokio::sync::watch::Receiver;
+
+use crate::gateway::Gateway;
+use crate::hub::{Audience, Urgency};
+use crate::metrics::Metrics;
+use crate::runs::keys;
+use crate::wire::Refusal;
+
+/// All agents of the configuration.
+pub(crate) struct Agents {
+    ground: Ground,
+    homes: Mutex<HashMap<String, Arc<AgentHome>>>,
+    remote: Mutex<Elsewhere>,
+    metrics: Arc<Metrics>,
+    /// Hears of every agent that is used for the first time.
+    news: UnboundedSender<Newcomer>,
+}
+
+/// Other machines, and a sentence about them.
+type Elsewhere = (Vec<Machine>, Option<String>);
+
+/// An agent that is used for the first time, and what tells of its changes.
+pub(crate) type Newcomer = (String, Receiver<Change>);
+
+/// What one agent has at hand.
+pub(crate) struct AgentHome {
+    live: Arc<Live>,
+    metrics: Arc<Metrics>,
+}
+
+impl Agents {
+    /// The agents of that ground. Whoever holds the other end of the channel hears of those that are used.
+    pub(crate) fn new(ground: Ground, metrics: Arc<Metrics>) -> (Self, UnboundedReceiver<Newcomer>) {
+        let (news, heard) = mpsc::unbounded_channel();
+        (Self { ground, homes: Mutex::default(), remote: Mutex::default(), metrics, news }, heard)
+    }
+
+    /// Tells all agents which other machines there are.
+    pub(crate) fn set_remote(&self, machines: &[Machine], note: Option<&str>) {
+        let homes: Vec<Arc<AgentHome>> = {
+            let homes = self.homes.lock().unwrap_or_else(PoisonError::into_inner);
+            *self.remote.lock().unwrap_or_else(PoisonError::into_inner) = (machines.to_vec(), note.map(str::to_owned));
+            homes.values().cloned().collect()
+        };
+        for home in homes {
+            home.live.set_remote(machines.to_vec(), note.map(str::to_owned));
+        }
+    }
+
+    /// What was known when the gateway started.
+    pub(crate) fn ground(&self) -> &Ground {
+        &self.ground
+    }
+
+    /// What the operator asked for, as it is written now.
+    pub(crate) fn context(&self) -> Result<Context, Refusal> {
+        Context::load(&self.ground).map_err(|failure| refused(&failure))
+    }
+
+    /// The names of all agents, and which of them is meant when none is named.
+    pub(crate) fn names(&self) -> Result<(Vec<String>, String), Refusal> {
+        let agents = self.context()?.config.agents().clone();
+        let names = agents.list().iter().map(|agent| agent.id.to_string()).collect();
+        Ok((names, agents.default_agent().id.to_string()))
+    }
+
+    /// The session that a client means by `text`. Its agent has to be there.
+    pub(crate) fn key(&self, text: &str) -> Result<SessionKey, Refusal> {
+        let context = self.context()?;
+        let agents = context.config.agents();
+        let key = keys::meant(text, context.config.tree(), agents.default_agent().id.as_str())?;
+        if agents.list().iter().all(|agent| agent.id.as_str() != key.agent()) {
+            return Err(unknown(key.agent()));
+        }
+        Ok(key)
+    }
+
+    /// Where the conversations of that agent are.
+    pub(crate) fn store(&self, agent: &str) -> Result<Sessions, Refusal> {
+        Ok(Sessions::new(&self.context()?.locations.state_dir, agent))
+    }
+
+    /// Where the conversations of all agents are.
+    pub(crate) fn stores(&self) -> Result<Vec<Sessions>, Refusal> {
+        let context = self.context()?;
+        let agents = context.config.agents();
+        Ok(agents.list().iter().map(|agent| Sessions::new(&context.locations.state_dir, agent.id.as_str())).collect())
+    }
+
+    /// The agent of that name, or the one that is meant when none is named. Looks at the disk.
+    pub(crate) fn get(&self, id: Option<&str>) -> Result<Arc<AgentHome>, Refusal> {
+        let (names, default) = self.names()?;
+        let id = id.unwrap_or(&default);
+        if !names.iter().any(|name| name == id) {
+            return Err(unknown(id));
+        }
+        let mut homes = self.homes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(home) = homes.get(id) {
+            return Ok(Arc::clone(home));
+        }
+        let live = Live::start(self.ground.for_agent(id), Watching::Configured).map_err(|failure| refused(&failure))?;
+        let (machines, note) = self.remote.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if !machines.is_empty() || note.is_some() {
+            live.set_remote(machines, note);
+        }
+        // Where nobody listens, nobody has to be told.
+        let _ = self.news.send((id.to_owned(), live.changes()));
+        let home = Arc::new(AgentHome { live, metrics: Arc::clone(&self.metrics) });
+        homes.insert(id.to_owned(), Arc::clone(&home));
+        Ok(home)
+    }
+}
+
+impl AgentHome {
+    /// Its skills as they were seen last, with all that was found out about them.
+    pub(crate) fn view(&self) -> Arc<View> {
+        self.live.view()
+    }
+
+    /// Looks again, so that whatever is on disk now is seen, unless watching is switched off. Looks at the disk.
+    pub(crate) fn refresh(&self) -> Arc<View> {
+        let began = Instant::now();
+        self.live.refresh_now();
+        self.metrics.refreshed(began.elapsed());
+        self.live.view()
+    }
+
+    /// Reads the configuration again, and the skills by it. Looks at the disk.
+    pub(crate) fn reload(&self) -> Result<Arc<View>, Failure> {
+        self.live.reload_config()
+    }
+
+    /// What a new session begins with. Looks at the disk.
+    pub(crate) fn open(&self) -> Opened {
+        self.live.open()
+    }
+
+    /// Where its newest skills are.
+    pub(crate) fn skills(&self) -> SkillStore {
+        self.live.skills()
+    }
+}
+
+/// Tells operators and nodes when the skills of an agent have changed, until the gateway ends.
+pub(crate) async fn tell_changes(gateway: Arc<Gateway>, mut newcomers: UnboundedReceiver<Newcomer>) {
+    while let Some(Some((agent, changes))) = gateway.stop.run_until_cancelled(newcomers.recv()).await {
+        gateway.tasks.spawn(tell_changes_of(Arc::clone(&gateway), agent, changes));
+    }
+}
+
+async fn tell_changes_of(gateway: Arc<Gateway>, agent: String, mut changes: Receiver<Change>) {
+    while let Some(Ok(())) = gateway.stop.run_until_cancelled(changes.changed()).await {
+        let (reason, number) = {
+            let change = changes.borrow_and_update();
+            let reason = match change.cause {
+                Cause::Start | Cause::Asked => "manual",
+                Cause::Disk => "watch",
+                Cause::Remote => "remote-node",
+            };
+            (reason, change.number)
+        };
+        if reason != "remote-node" {
+            gateway.nodes.skills_changed();
+        }
+        let payload = json!({"agentId": agent, "reason": reason, "version": number});
+        gateway.hub.tell(Audience::Operators, "skills.changed", &payload, Urgency::Droppable);
+    }
+}
+
+fn refused(failure: &Failure) -> Refusal {
+    Refusal::unavailable(failure.sentence())
+}
+
+fn unknown(agent: &str) -> Refusal {
+    Refusal::invalid(format!("unknown agent id \"{agent}\""))
+}
+
+/// What the operator wrote for the agent `id`; null when nothing.
+pub(crate) fn section(tree: &Value, id: &str) -> Value {
+    let section = &tree["agents"];
+    let mut listed = section["list"].as_array().into_iter().flatten();
+    let own = listed.find(|entry| entry["id"].as_str().is_some_and(|known| agent_id(known) == id));
+    let mut entries = section["entries"].as_object().into_iter().flatten();
+    let own = own.or_else(|| entries.find(|(known, _)| agent_id(known) == id).map(|(_, entry)| entry));
+    own.cloned().unwrap_or_default()
+}

@@ -1,0 +1,329 @@
+//! The board: which questions are open, and how is each answered once?
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use prowess_agent::message::now;
+use prowess_exec::approver::{Approver, Consent, ToolQuestion};
+use prowess_policy::{Answer, Question};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::task::spawn_blocking;
+use tokio_util::sync::CancellationToken;
+
+use super::journal::Journal;
+use super::record::{Decision, Draft, PATIENCE, Record, Requester, Settled};
+use super::show;
+use crate::hub::{Audience, Hub, Urgency};
+use crate::metrics::{Decided, Metrics};
+use crate::scope::Scope;
+use crate::wire::Refusal;
+
+/// How many questions are kept, open and just answered ones together.
+const MAX_QUESTIONS: usize = 256;
+
+/// How long an answered question is still known.
+const LINGER: Duration = Duration::from_secs(15);
+
+/// The longest that a question stays open.
+const LONGEST: Duration = Duration::from_secs(60 * 60);
+
+/// The fewest characters by which a question may be named instead of its whole id.
+const MIN_PREFIX: usize = 8;
+
+/// The longest id that somebody may give a question.
+const MAX_ID: usize = 200;
+
+/// All questions of a gateway.
+pub(crate) struct Board {
+    hub: Arc<Hub>,
+    metrics: Arc<Metrics>,
+    journal: Arc<Journal>,
+    questions: Mutex<HashMap<String, Entry>>,
+    stop: CancellationToken,
+}
+
+struct Entry {
+    record: Arc<Record>,
+    settled: watch::Sender<Option<Settled>>,
+    /// Whether what it allowed once was used.
+    is_spent: bool,
+}
+
+/// A question that was put.
+pub(crate) struct Asked {
+    pub(crate) record: Arc<Record>,
+    settled: watch::Receiver<Option<Settled>>,
+    stop: CancellationToken,
+}
+
+impl Asked {
+    /// Waits for its end, or that of the gateway.
+    pub(crate) async fn settled(&mut self) -> Option<Decision> {
+        tokio::select! {
+            settled = self.settled.wait_for(Option::is_some) => settled.ok()?.as_ref()?.decision,
+            () = self.stop.cancelled() => None,
+        }
+    }
+}
+
+/// Takes a question back when whoever put it no longer waits.
+struct Withdraw<'a> {
+    board: &'a Arc<Board>,
+    id: String,
+}
+
+impl Drop for Withdraw<'_> {
+    fn drop(&mut self) {
+        self.board.settle(&self.id, None, "withdrawn");
+    }
+}
+
+impl Board {
+    /// An empty one; what an earlier gateway left open is known as over. Looks at the disk.
+    pub(crate) fn open(hub: Arc<Hub>, metrics: Arc<Metrics>, state_dir: &Path, stop: CancellationToken) -> Arc<Self> {
+        let journal = Arc::new(Journal::open(state_dir));
+        Arc::new(Self { hub, metrics, journal, questions: Mutex::default(), stop })
+    }
+
+    /// Puts a question to everybody who may answer. If there is nobody, it is over at once.
+    pub(crate) async fn put(self: &Arc<Self>, draft: Draft) -> Result<Asked, Refusal> {
+        let patience = draft.patience.min(LONGEST);
+        let asked = self.register(draft, patience)?;
+        self.watch(asked.record.id.clone(), patience);
+        self.save().await;
+        let record = &asked.record;
+        let payload = json!({
+            "id": record.id,
+            "request": record.request,
+            "createdAtMs": record.created_at,
+            "expiresAtMs": record.expires_at,
+        });
+        self.hub.tell(Audience::With(Scope::Approvals), "exec.approval.requested", &payload, Urgency::Droppable);
+        if !self.hub.guests().iter().any(|guest| guest.may(Scope::Approvals)) {
+            self.settle(&record.id, None, "auto-expire:no-approver-clients");
+        }
+        Ok(asked)
+    }
+
+    /// Puts a question for a turn of this gateway, and waits for the answer. Tells its id, too.
+    pub(crate) async fn ask(self: &Arc<Self>, request: Value, once_only: Option<String>) -> Option<(String, Decision)> {
+        let id = uuid::Uuid::new_v4().to_string();
+        let _withdraw = Withdraw { board: self, id: id.clone() };
+        let requester = Requester::Gateway;
+        let draft = Draft { id: Some(id.clone()), request, patience: PATIENCE, requester, once_only };
+        let decision = self.put(draft).await.ok()?.settled().await?;
+        Some((id, decision))
+    }
+
+    /// Answers the question of that id, or of an id that begins so. The first answer counts.
+    pub(crate) fn resolve(&self, id: &str, decision: Decision, by: &str) -> Result<(), Refusal> {
+        let id = self.find(id)?;
+        let once_only = self.lock().get(&id).and_then(|entry| entry.record.once_only.clone());
+        if let (Decision::Always, Some(why)) = (decision, once_only) {
+            return Err(Refusal::invalid(format!("this cannot be allowed for good: {why}; use allow-once or deny")));
+        }
+        if self.settle(&id, Some(decision), by) {
+            return Ok(());
+        }
+        Err(self.over(&id))
+    }
+
+    /// The question of that id, as long as it is known, with its answer.
+    pub(crate) fn look(&self, id: &str) -> Option<(Arc<Record>, Option<Settled>)> {
+        let questions = self.lock();
+        let entry = questions.get(id)?;
+        let settled = entry.settled.borrow().clone();
+        Some((Arc::clone(&entry.record), settled))
+    }
+
+    /// Waits for the end of a question that is known.
+    pub(crate) fn listen(&self, id: &str) -> Option<Asked> {
+        let questions = self.lock();
+        let entry = questions.get(id)?;
+        let (record, settled) = (Arc::clone(&entry.record), entry.settled.subscribe());
+        Some(Asked { record, settled, stop: self.stop.clone() })
+    }
+
+    /// Uses up what was allowed once. Tells whether it was there to be used.
+    pub(crate) fn spend(&self, id: &str) -> bool {
+        let mut questions = self.lock();
+        let Some(entry) = questions.get_mut(id) else { return false };
+        !std::mem::replace(&mut entry.is_spent, true)
+    }
+
+    /// All open questions, the oldest first.
+    pub(crate) fn list(&self) -> Vec<Arc<Record>> {
+        let questions = self.lock();
+        let open = questions.values().filter(|entry| entry.settled.borrow().is_none());
+        let mut open: Vec<_> = open.map(|entry| Arc::clone(&entry.record)).collect();
+        open.sort_by(|one, other| (one.created_at, &one.id).cmp(&(other.created_at, &other.id)));
+        open
+    }
+
+    fn register(&self, draft: Draft, patience: Duration) -> Result<Asked, Refusal> {
+        let id = draft.id.unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
+        if id.len() > MAX_ID {
+            return Err(Refusal::invalid(format!("approval id too long: use at most {MAX_ID} bytes")));
+        }
+        let mut questions = self.lock();
+        if questions.contains_key(&id) {
+            return Err(Refusal::invalid("approval id already pending"));
+        }
+        if questions.len() >= MAX_QUESTIONS {
+            return Err(Refusal::unavailable("too many approvals are pending; answer some first"));
+        }
+        let created_at = now();
+        let record = Arc::new(Record {
+            id: id.clone(),
+            request: draft.request,
+            created_at,
+            expires_at: created_at.saturating_add(u64::try_from(patience.as_millis()).unwrap_or(u64::MAX)),
+            requester: draft.requester,
+            once_only: draft.once_only,
+        });
+        let settled = watch::Sender::new(None);
+        let asked = Asked { record: Arc::clone(&record), settled: settled.subscribe(), stop: self.stop.clone() };
+        questions.insert(id, Entry { record, settled, is_spent: false });
+        Ok(asked)
+    }
+
+    /// Ends a question, unless it has ended already, and tells everybody.
+    fn settle(&self, id: &str, decision: Option<Decision>, by: &str) -> bool {
+        let record = {
+            let questions = self.lock();
+            let Some(entry) = questions.get(id) else { return false };
+            // A late answer is no answer, even if the clock has not rung yet.
+            if decision.is_some() && now() >= entry.record.expires_at {
+                return false;
+            }
+            let settled = Settled { decision, by: by.to_owned() };
+            let is_first = entry.settled.send_if_modified(|state| {
+                let is_open = state.is_none();
+                if is_open {
+                    *state = Some(settled);
+                }
+                is_open
+            });
+            if !is_first {
+                return false;
+            }
+            Arc::clone(&entry.record)
+        };
+        self.metrics.approval_ended(match decision {
+            Some(Decision::Once) => Decided::AllowOnce,
+            Some(Decision::Always) => Decided::AllowAlways,
+            Some(Decision::Deny) => Decided::Deny,
+            None => Decided::Expired,
+        });
+        let payload = json!({
+            "id": record.id,
+            "decision": decision.map(Decision::as_str),
+            "resolvedBy": by,
+            "ts": now(),
+            "request": record.request,
+        });
+        self.hub.tell(Audience::With(Scope::Approvals), "exec.approval.resolved", &payload, Urgency::Droppable);
+        true
+    }
+
+    /// Ends the question when its time is up, and forgets it a while after its end.
+    fn watch(self: &Arc<Self>, id: String, patience: Duration) {
+        let Some(mut asked) = self.listen(&id) else { return };
+        let (board, stop) = (Arc::clone(self), self.stop.clone());
+        tokio::spawn(async move {
+            let life = async {
+                if tokio::time::timeout(patience, asked.settled()).await.is_err() {
+                    board.settle(&id, None, "timeout");
+                }
+                board.save().await;
+                tokio::time::sleep(LINGER).await;
+                board.lock().remove(&id);
+            };
+            tokio::select! {
+                () = life => {}
+                () = stop.cancelled() => {}
+            }
+        });
+    }
+
+    /// The whole id of a question.
+    fn find(&self, id: &str) -> Result<String, Refusal> {
+        let questions = self.lock();
+        if questions.contains_key(id) {
+            return Ok(id.to_owned());
+        }
+        let is_meant = |entry: &&Entry| entry.settled.borrow().is_none() && entry.record.id.starts_with(id);
+        let mut meant = questions.values().filter(|_| id.len() >= MIN_PREFIX).filter(is_meant);
+        match (meant.next(), meant.next()) {
+            (Some(entry), None) => Ok(entry.record.id.clone()),
+            (Some(_), Some(_)) => Err(Refusal::invalid("ambiguous approval id prefix; use the full id")),
+            (None, _) if self.journal.is_expired(id) => Err(expired()),
+            (None, _) => Err(Refusal::invalid("unknown approval id")),
+        }
+    }
+
+    /// Why a question that is known cannot be answered any more.
+    fn over(&self, id: &str) -> Refusal {
+        match self.look(id) {
+            Some((_, Some(Settled { decision: Some(decision), by }))) => {
+                let details = json!({"code": "ALREADY_RESOLVED", "decision": decision.as_str(), "resolvedBy": by});
+                Refusal::invalid("unknown approval id").details(details)
+            }
+            Some(_) => expired(),
+            None => Refusal::invalid("unknown approval id"),
+        }
+    }
+
+    async fn save(self: &Arc<Self>) {
+        let board = Arc::clone(self);
+        let save = move || board.journal.save(|| board.list().iter().map(|record| record.id.clone()).collect());
+        // What could not be written is in the log.
+        let _ = spawn_blocking(save).await;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Entry>> {
+        self.questions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn expired() -> Refusal {
+    Refusal::invalid("approval expired; run the command again to be asked again")
+        .details(json!({"code": "APPROVAL_EXPIRED"}))
+}
+
+/// The people who are connected to a gateway, as those whom its turns ask.
+pub(crate) struct Connected(pub(crate) Arc<Board>);
+
+impl Approver for Connected {
+    fn ask<'a>(&'a self, question: &'a Question) -> Pin<Box<dyn Future<Output = Option<Answer>> + Send + 'a>> {
+        let judgment = question.judgment();
+        let request = show::request(judgment);
+        let once_only = judgment.grants().err().map(|why| why.to_string());
+        Box::pin(async move {
+            Some(match self.0.ask(request?, once_only).await?.1 {
+                Decision::Once => Answer::Once,
+                Decision::Always => Answer::Always,
+                Decision::Deny => Answer::No,
+            })
+        })
+    }
+
+    fn ask_tool<'a>(
+        &'a self,
+        question: &'a ToolQuestion,
+    ) -> Pin<Box<dyn Future<Output = Option<Consent>> + Send + 'a>> {
+        let request = show::tool_request(question);
+        let once_only = Some("only commands can be allowed for good".to_owned());
+        Box::pin(async move {
+            Some(match self.0.ask(request, once_only).await?.1 {
+                Decision::Once | Decision::Always => Consent::Given,
+                Decision::Deny => Consent::Refused,
+            })
+        })
+    }
+}

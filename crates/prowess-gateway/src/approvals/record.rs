@@ -1,0 +1,86 @@
+//! A question: who asked, for what, and until when?
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// How long a question stays open when nobody says otherwise.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+
+/// What can be answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Decision {
+    /// This once.
+    Once,
+    /// This once, and the same again from now on.
+    Always,
+    /// No.
+    Deny,
+}
+
+impl Decision {
+    /// From its word on the wire.
+    pub(crate) fn parse(word: &str) -> Option<Self> {
+        [Self::Once, Self::Always, Self::Deny].into_iter().find(|one| one.as_str() == word)
+    }
+
+    /// As it is written.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Once => "allow-once",
+            Self::Always => "allow-always",
+            Self::Deny => "deny",
+        }
+    }
+}
+
+/// Who put a question. Only they can use the answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Requester {
+    /// A turn of this gateway.
+    Gateway,
+    /// A client: its connection, and its device if it showed one.
+    Client {
+        /// The connection.
+        conn: String,
+        /// The device.
+        device: Option<String>,
+    },
+}
+
+/// A question before it is put.
+#[derive(Debug, Clone)]
+pub(crate) struct Draft {
+    /// Its name, if whoever asks has one.
+    pub(crate) id: Option<String>,
+    /// What people are shown, and what the answer is bound to.
+    pub(crate) request: Value,
+    /// How long it stays open.
+    pub(crate) patience: Duration,
+    /// Who asks.
+    pub(crate) requester: Requester,
+    /// Why it cannot be allowed for good, if it cannot.
+    pub(crate) once_only: Option<String>,
+}
+
+/// A question that was put.
+#[derive(Debug, Clone)]
+pub(crate) struct Record {
+    pub(crate) id: String,
+    pub(crate) request: Value,
+    /// In milliseconds since 1970.
+    pub(crate) created_at: u64,
+    /// In milliseconds since 1970.
+    pub(crate) expires_at: u64,
+    pub(crate) requester: Requester,
+    pub(crate) once_only: Option<String>,
+}
+
+/// How a question ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Settled {
+    /// The answer; none when nobody gave one in time.
+    pub(crate) decision: Option<Decision>,
+    /// Who, or what ended it.
+    pub(crate) by: String,
+}

@@ -1,0 +1,200 @@
+//! A connection: from the first challenge to the last word.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket};
+use bytes::Bytes;
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{SinkExt, StreamExt};
+use tokio::time::timeout;
+
+use crate::caller::Caller;
+use crate::gateway::Gateway;
+use crate::handshake::{self, Entered};
+use crate::hub::{Farewell, Guest, Mail, Out, Urgency};
+use crate::methods::{self, Ask};
+use crate::server::Meter;
+use crate::wire::{self, Malformed, Refusal};
+
+/// How long the last word may take, and how long we wait for the other side to hang up first.
+const LAST_WORD: Duration = Duration::from_secs(2);
+
+/// Holds a connection until one of both ends it.
+pub(crate) async fn hold(gateway: Arc<Gateway>, socket: WebSocket, caller: Caller, meter: Arc<Meter>) {
+    let (mut writer, mut reader) = socket.split();
+    // The handshake needs much more memory than a client that only listens, so it has a place of its own for a while.
+    let greeted =
+        Box::pin(timeout(gateway.limits.handshake, handshake::greet(&gateway, &caller, &mut writer, &mut reader)));
+    let greeted = tokio::select! {
+        greeted = greeted => greeted,
+        () = gateway.stop.cancelled() => Ok(Err(Farewell::new(1012, "service restart"))),
+    };
+    let farewell = match greeted {
+        Ok(Ok(entered)) => {
+            meter.known();
+            drop(caller);
+            converse(&gateway, entered, &mut writer, &mut reader).await
+        }
+        Ok(Err(farewell)) => Some(farewell),
+        Err(_) => {
+            tracing::warn!(from = %caller.peer, "not let in: it did not say who it is in time");
+            Some(Farewell::new(1000, ""))
+        }
+    };
+    if let Some(farewell) = farewell {
+        part(&mut writer, &mut reader, farewell).await;
+    }
+}
+
+/// Talks with somebody who was let in, and returns what is left to be said.
+async fn converse(
+    gateway: &Arc<Gateway>,
+    entered: Entered,
+    writer: &mut SplitSink<WebSocket, Message>,
+    reader: &mut SplitStream<WebSocket>,
+) -> Option<Farewell> {
+    let guest = Arc::clone(&entered.guest);
+    // It is there before it is told what is there, so that nothing is missed in between.
+    gateway.hub.enter(&guest);
+    gateway.presence.enter(&guest);
+    methods::joined(gateway, &guest);
+    let welcome = entered.welcome(gateway);
+    let farewell = tokio::select! {
+        farewell = write(writer, welcome, entered.mail, gateway.limits.writing) => farewell,
+        farewell = read(gateway, &guest, reader) => farewell,
+        () = gateway.end.cancelled() => None,
+    };
+    gateway.hub.leave(&guest.conn);
+    gateway.presence.leave(&guest);
+    methods::left(gateway, &guest);
+    farewell
+}
+
+async fn write(
+    writer: &mut SplitSink<WebSocket, Message>,
+    welcome: String,
+    mut mail: Mail,
+    patience: Duration,
+) -> Option<Farewell> {
+    timeout(patience, writer.send(Message::Text(welcome.into()))).await.ok()?.ok()?;
+    loop {
+        let (message, length) = match mail.next().await? {
+            Out::Text(text) => {
+                let length = text.len();
+                (Message::Text(text), Some(length))
+            }
+            Out::Ping => (Message::Ping(Bytes::new()), None),
+            Out::Close(farewell) => return Some(farewell),
+        };
+        let sent = tokio::select! {
+            biased;
+            farewell = mail.cut() => return Some(farewell),
+            sent = timeout(patience, writer.send(message)) => sent,
+        };
+        match sent {
+            Ok(Ok(())) => length.into_iter().for_each(|length| mail.written(length)),
+            Ok(Err(_)) => return None,
+            Err(_) => return Some(Farewell::new(1008, "slow consumer")),
+        }
+    }
+}
+
+async fn read(gateway: &Arc<Gateway>, guest: &Arc<Guest>, reader: &mut SplitStream<WebSocket>) -> Option<Farewell> {
+    let mut noted = Noted::default();
+    loop {
+        let Ok(message) = reader.next().await? else {
+            noted.log(guest, "too large or broken");
+            return Some(Farewell::new(1009, "message too big"));
+        };
+        gateway.hub.heard(guest);
+        match message {
+            Message::Text(text) => hear(gateway, guest, &text, &mut noted),
+            Message::Binary(_) => noted.log(guest, "binary"),
+            Message::Close(_) => return None,
+            Message::Ping(_) | Message::Pong(_) => {}
+        }
+    }
+}
+
+fn hear(gateway: &Arc<Gateway>, guest: &Arc<Guest>, text: &str, noted: &mut Noted) {
+    let answer = |id: &str, refusal: Refusal| {
+        guest.outbox.send(Utf8Bytes::from(wire::answer(id, &Err(refusal))), Urgency::Needed);
+    };
+    let request = match wire::parse(text) {
+        Ok(request) => request,
+        Err(malformed) => {
+            noted.log(guest, malformed.as_str());
+            return match malformed {
+                Malformed::NotJson => {}
+                Malformed::TooDeep => answer("invalid", Refusal::invalid("invalid request frame: nested too deep")),
+                Malformed::Refused { id, refusal } => answer(&id, *refusal),
+            };
+        }
+    };
+    let Some(place) = guest.begin(gateway.limits.in_flight) else {
+        noted.log(guest, "one request too many at once");
+        return answer(
+            &request.id,
+            Refusal::unavailable("too many requests at once; wait for answers").retry_after(1000),
+        );
+    };
+    if gateway.stop.is_cancelled() {
+        return answer(&request.id, Refusal::unavailable("the gateway is ending").retry_after(1000));
+    }
+    let ask = Ask { gateway: Arc::clone(gateway), guest: Arc::clone(guest), request };
+    gateway.tasks.spawn(async move {
+        methods::answer(ask).await;
+        drop(place);
+    });
+}
+
+/// What was already logged about a client: each kind of mistake once, however often it is made.
+#[derive(Debug, Default)]
+struct Noted(Vec<&'static str>);
+
+impl Noted {
+    fn log(&mut self, guest: &Guest, what: &'static str) {
+        if self.is_new(what) {
+            tracing::warn!(conn = guest.conn, "refused a message: {what}");
+        }
+    }
+
+    fn is_new(&mut self, what: &'static str) -> bool {
+        let is_new = !self.0.contains(&what);
+        if is_new {
+            self.0.push(what);
+        }
+        is_new
+    }
+}
+
+/// Says the last word, and gives the other side a moment to hear it: hanging up on what it still says would make its
+/// system throw the last word away.
+async fn part(writer: &mut SplitSink<WebSocket, Message>, reader: &mut SplitStream<WebSocket>, farewell: Farewell) {
+    let Farewell { code, reason } = farewell;
+    let close = Message::Close(Some(CloseFrame { code, reason: reason.into() }));
+    let part = async {
+        writer.send(close).await.ok()?;
+        while let Some(Ok(message)) = reader.next().await {
+            if matches!(message, Message::Close(_)) {
+                break;
+            }
+        }
+        Some(())
+    };
+    // Who does not listen any more does not have to be told.
+    let _ = timeout(LAST_WORD, part).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_of_mistake_is_noted_once() {
+        let mut noted = Noted::default();
+        let seen: Vec<bool> = ["a", "a", "b", "a", "b"].into_iter().map(|what| noted.is_new(what)).collect();
+        assert_eq!(seen, [true, false, true, false, false]);
+    }
+}

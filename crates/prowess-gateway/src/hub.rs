@@ -1,0 +1,316 @@
+//! The hub: who is connected, and who hears what?
+
+mod outbox;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::extract::ws::Utf8Bytes;
+use serde_json::Value;
+
+pub(crate) use outbox::{Farewell, Mail, Out, Outbox, Urgency};
+
+use crate::scope::{Role, Scope};
+use crate::wire::{self, StateVersion};
+
+/// After how many calls in a row that somebody of its kind may never make a client is sent away.
+const MAX_STRIKES: u32 = 10;
+
+/// Who is connected, by connection.
+#[derive(Default)]
+pub(crate) struct Hub {
+    guests: Mutex<HashMap<String, Arc<Guest>>>,
+    /// The number of the last event that went to everybody.
+    seq: AtomicU64,
+    /// How often signs of life were asked for.
+    ticks: AtomicU64,
+}
+
+/// What a client said about itself.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct About {
+    pub(crate) id: String,
+    pub(crate) display_name: Option<String>,
+    pub(crate) version: String,
+    pub(crate) platform: String,
+    pub(crate) device_family: Option<String>,
+    pub(crate) model_identifier: Option<String>,
+    pub(crate) mode: String,
+    pub(crate) instance_id: Option<String>,
+}
+
+/// Somebody who is connected and was let in.
+#[derive(Debug)]
+pub(crate) struct Guest {
+    /// The connection.
+    pub(crate) conn: String,
+    pub(crate) about: About,
+    pub(crate) role: Role,
+    pub(crate) scopes: Vec<Scope>,
+    /// Its device, if it showed one.
+    pub(crate) device: Option<String>,
+    pub(crate) caps: Vec<String>,
+    /// What a node says it can do.
+    pub(crate) commands: Vec<String>,
+    /// Where a node looks for programs.
+    pub(crate) path_env: Option<String>,
+    pub(crate) permissions: Option<Value>,
+    /// From where it came, if that is worth telling.
+    pub(crate) remote_ip: Option<String>,
+    /// When, in milliseconds since 1970.
+    pub(crate) connected_at: u64,
+    pub(crate) outbox: Outbox,
+    pub(crate) conduct: Conduct,
+}
+
+/// How somebody behaves.
+#[derive(Debug, Default)]
+pub(crate) struct Conduct {
+    /// Requests that are being worked on.
+    in_flight: AtomicUsize,
+    /// Calls in a row that somebody of its kind may never make.
+    strikes: AtomicU32,
+    /// The tick at which it was heard last.
+    heard: AtomicU64,
+}
+
+/// A request that is being worked on, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct InFlight(Arc<Guest>);
+
+/// Who hears an event.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Audience<'a> {
+    /// Everybody, nodes too.
+    Everybody,
+    /// All operators.
+    Operators,
+    /// Operators with that scope.
+    With(Scope),
+    /// These connections; their events have no number.
+    Only(&'a [String]),
+}
+
+impl Guest {
+    /// Whether it may do what takes `scope`.
+    pub(crate) fn may(&self, scope: Scope) -> bool {
+        self.role == Role::Operator && self.scopes.iter().any(|own| own.covers(scope))
+    }
+
+    /// The name that others are told.
+    pub(crate) fn name(&self) -> &str {
+        self.about.display_name.as_deref().unwrap_or(&self.about.id)
+    }
+
+    /// A place for one more request, unless `max` are being worked on.
+    pub(crate) fn begin(self: &Arc<Self>, max: usize) -> Option<InFlight> {
+        let before = self.conduct.in_flight.fetch_add(1, Ordering::Relaxed);
+        let place = InFlight(Arc::clone(self));
+        (before < max).then_some(place)
+    }
+
+    /// It asked for what somebody of its kind may never do. Whoever goes on like that is sent away.
+    pub(crate) fn strike(&self) {
+        if self.conduct.strikes.fetch_add(1, Ordering::Relaxed) >= MAX_STRIKES {
+            tracing::warn!(conn = self.conn, "sent away after calls that it may never make");
+            self.outbox.close(1008, "repeated unauthorized calls");
+        }
+    }
+
+    /// It asked for something that it may do.
+    pub(crate) fn behaved(&self) {
+        self.conduct.strikes.store(0, Ordering::Relaxed);
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.conduct.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Hub {
+    pub(crate) fn enter(&self, guest: &Arc<Guest>) {
+        self.heard(guest);
+        self.lock().insert(guest.conn.clone(), Arc::clone(guest));
+    }
+
+    pub(crate) fn leave(&self, conn: &str) {
+        self.lock().remove(conn);
+    }
+
+    /// Everybody who is here now.
+    pub(crate) fn guests(&self) -> Vec<Arc<Guest>> {
+        self.lock().values().cloned().collect()
+    }
+
+    /// Tells an event to `audience`. It is written once, whoever hears it.
+    pub(crate) fn tell(&self, audience: Audience<'_>, name: &str, payload: &Value, urgency: Urgency) {
+        self.tell_state(audience, name, payload, urgency, None);
+    }
+
+    /// The same, with the state that the event belongs to.
+    pub(crate) fn tell_state(
+        &self,
+        audience: Audience<'_>,
+        name: &str,
+        payload: &Value,
+        urgency: Urgency,
+        state: Option<StateVersion>,
+    ) {
+        let guests = self.lock();
+        if let Audience::Only(conns) = audience {
+            let text = Utf8Bytes::from(wire::event_of(name, payload, None, state));
+            for guest in conns.iter().filter_map(|conn| guests.get(conn)) {
+                guest.outbox.send(text.clone(), urgency);
+            }
+            return;
+        }
+        // The number is given under the lock, so that everybody hears events in their order.
+        let seq = self.seq.fetch_add(1, Ordering::Relaxed) + 1;
+        let text = Utf8Bytes::from(wire::event_of(name, payload, Some(seq), state));
+        for guest in guests.values() {
+            let hears = match audience {
+                Audience::Everybody => true,
+                Audience::Operators => guest.role == Role::Operator,
+                Audience::With(scope) => guest.may(scope),
+                Audience::Only(_) => false,
+            };
+            if hears {
+                guest.outbox.send(text.clone(), urgency);
+            }
+        }
+    }
+
+    /// Somebody gave a sign of life.
+    pub(crate) fn heard(&self, guest: &Guest) {
+        guest.conduct.heard.store(self.ticks.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    /// Asks everybody for a sign of life, and sends away who has given none for `missed` times.
+    pub(crate) fn tick(&self, missed: u64) {
+        let tick = self.ticks.fetch_add(1, Ordering::Relaxed) + 1;
+        for guest in self.lock().values() {
+            if tick - guest.conduct.heard.load(Ordering::Relaxed) > missed {
+                guest.outbox.cut(1001, "no sign of life");
+            } else {
+                guest.outbox.ping();
+            }
+        }
+    }
+
+    /// Ends the connections of those that `is` says yes to, after what waits for them.
+    pub(crate) fn close(&self, is: impl Fn(&Guest) -> bool, code: u16, reason: &str) {
+        self.lock().values().filter(|guest| is(guest)).for_each(|guest| guest.outbox.close(code, reason));
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Guest>>> {
+        self.guests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// An operator without scopes, and what it would hear.
+    pub(crate) fn guest(conn: &str) -> (Guest, Mail) {
+        let (outbox, mail) = Outbox::new(10_000);
+        let guest = Guest {
+            conn: conn.to_owned(),
+            about: About { id: "test".into(), mode: "test".into(), ..About::default() },
+            role: Role::Operator,
+            scopes: Vec::new(),
+            device: None,
+            caps: Vec::new(),
+            commands: Vec::new(),
+            path_env: None,
+            permissions: None,
+            remote_ip: None,
+            connected_at: 1,
+            outbox,
+            conduct: Conduct::default(),
+        };
+        (guest, mail)
+    }
+
+    fn enter(hub: &Hub, conn: &str, change: impl FnOnce(&mut Guest)) -> (Arc<Guest>, Mail) {
+        let (mut guest, mail) = guest(conn);
+        change(&mut guest);
+        let guest = Arc::new(guest);
+        hub.enter(&guest);
+        (guest, mail)
+    }
+
+    /// Everything that was told, after the hub has let go.
+    async fn heard(hub: &Hub, guest: Arc<Guest>, mut mail: Mail) -> Vec<(String, Option<u64>)> {
+        hub.leave(&guest.conn);
+        drop(guest);
+        let mut heard = Vec::new();
+        while let Some(Out::Text(text)) = mail.next().await {
+            let frame: Value = serde_json::from_str(&text).expect("JSON");
+            heard.push((frame["event"].as_str().expect("an event").to_owned(), frame["seq"].as_u64()));
+        }
+        heard
+    }
+
+    #[tokio::test]
+    async fn everybody_hears_what_is_for_them_in_order() {
+        let hub = Hub::default();
+        let (reader, reader_mail) = enter(&hub, "r", |guest| guest.scopes = vec![Scope::Read]);
+        let (admin, admin_mail) = enter(&hub, "a", |guest| guest.scopes = vec![Scope::Admin]);
+        let (node, node_mail) = enter(&hub, "n", |guest| guest.role = Role::Node);
+        let tell = |audience: Audience<'_>, name: &str| hub.tell(audience, name, &json!({}), Urgency::Needed);
+        tell(Audience::Everybody, "tick");
+        tell(Audience::Operators, "chat");
+        tell(Audience::With(Scope::Pairing), "device.pair.requested");
+        tell(Audience::Only(&["n".to_owned(), "gone".to_owned()]), "node.invoke.request");
+        let own = |name: &str, seq: u64| (name.to_owned(), Some(seq));
+        assert_eq!(heard(&hub, reader, reader_mail).await, [own("tick", 1), own("chat", 2)]);
+        let all = [own("tick", 1), own("chat", 2), own("device.pair.requested", 3)];
+        assert_eq!(heard(&hub, admin, admin_mail).await, all);
+        assert_eq!(heard(&hub, node, node_mail).await, [own("tick", 1), ("node.invoke.request".into(), None)]);
+    }
+
+    #[tokio::test]
+    async fn who_gives_no_sign_of_life_is_sent_away() {
+        let hub = Hub::default();
+        let (alive, mut alive_mail) = enter(&hub, "a", |_| ());
+        let (_dead, mut dead_mail) = enter(&hub, "d", |_| ());
+        for _ in 0..4 {
+            hub.tick(3);
+            hub.heard(&alive);
+        }
+        assert!(matches!(alive_mail.next().await, Some(Out::Ping)));
+        assert!(matches!(dead_mail.next().await, Some(Out::Close(farewell)) if farewell.code == 1001));
+    }
+
+    #[tokio::test]
+    async fn ten_wrong_calls_in_a_row_are_too_many_and_a_right_one_makes_up_for_nine() {
+        let hub = Hub::default();
+        let (guest, mut mail) = enter(&hub, "a", |_| ());
+        (0..MAX_STRIKES).for_each(|_| guest.strike());
+        guest.behaved();
+        (0..MAX_STRIKES).for_each(|_| guest.strike());
+        guest.outbox.ping();
+        assert!(matches!(mail.next().await, Some(Out::Ping)), "still here");
+        guest.strike();
+        assert!(
+            matches!(mail.next().await, Some(Out::Close(farewell)) if farewell.reason == "repeated unauthorized calls")
+        );
+    }
+
+    #[test]
+    fn only_so_many_requests_are_worked_on_at_once() {
+        let guest = Arc::new(guest("a").0);
+        let first = guest.begin(2);
+        let second = guest.begin(2);
+        assert!(first.is_some() && second.is_some());
+        assert!(guest.begin(2).is_none());
+        drop(first);
+        assert!(guest.begin(2).is_some());
+    }
+}

@@ -1,0 +1,228 @@
+//! The outbox: what waits to be written to a client, and how much of that is too much?
+//!
+//! Nobody who tells something waits for a client to hear it. Instead there is a bound on what waits, and a client that
+//! lets it grow past that is too slow for us: what it can do without is left out, and for what it cannot do without it is
+//! sent away.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use axum::extract::ws::Utf8Bytes;
+use tokio::sync::{Notify, mpsc};
+
+/// What a frame costs besides its text.
+const OVERHEAD: usize = 64;
+
+/// What waits to be written to a client.
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    queue: mpsc::UnboundedSender<Out>,
+    load: Arc<Load>,
+}
+
+/// The other end of an [`Outbox`].
+#[derive(Debug)]
+pub(crate) struct Mail {
+    queue: mpsc::UnboundedReceiver<Out>,
+    load: Arc<Load>,
+}
+
+#[derive(Debug)]
+struct Load {
+    bytes: AtomicUsize,
+    max: usize,
+    farewell: OnceLock<Farewell>,
+    bell: Notify,
+}
+
+/// One thing to be written.
+#[derive(Debug)]
+pub(crate) enum Out {
+    /// A frame.
+    Text(Utf8Bytes),
+    /// The question whether somebody is there.
+    Ping,
+    /// The last word.
+    Close(Farewell),
+}
+
+/// The last word to a client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Farewell {
+    /// Why, as a number.
+    pub(crate) code: u16,
+    /// Why, in words.
+    pub(crate) reason: String,
+}
+
+/// What happens to something for a client that is too slow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Urgency {
+    /// It is left out.
+    Droppable,
+    /// The client is sent away.
+    Needed,
+}
+
+/// How many bytes a close frame has room for in its reason.
+const MAX_REASON: usize = 123;
+
+impl Farewell {
+    /// With as much of the reason as fits.
+    pub(crate) fn new(code: u16, reason: &str) -> Self {
+        let end = (0..=MAX_REASON.min(reason.len())).rev().find(|end| reason.is_char_boundary(*end));
+        Self { code, reason: reason[..end.unwrap_or(0)].to_owned() }
+    }
+}
+
+impl Outbox {
+    /// Waits until nobody reads any more: the client is gone.
+    pub(crate) async fn closed(&self) {
+        self.queue.closed().await;
+    }
+
+    /// One for a client for whom at most `max` bytes may wait.
+    pub(crate) fn new(max: usize) -> (Self, Mail) {
+        let (queue, waiting) = mpsc::unbounded_channel();
+        let load = Load { bytes: AtomicUsize::new(0), max, farewell: OnceLock::new(), bell: Notify::new() };
+        let load = Arc::new(load);
+        (Self { queue, load: Arc::clone(&load) }, Mail { queue: waiting, load })
+    }
+
+    /// Puts a frame into the queue, if there is room.
+    pub(crate) fn send(&self, text: Utf8Bytes, urgency: Urgency) {
+        let cost = text.len() + OVERHEAD;
+        let waiting = self.load.bytes.fetch_add(cost, Ordering::Relaxed);
+        if waiting + cost > self.load.max {
+            self.load.bytes.fetch_sub(cost, Ordering::Relaxed);
+            if urgency == Urgency::Needed {
+                self.cut(1008, "slow consumer");
+            }
+            return;
+        }
+        // Who is gone hears nothing more, and is taken out by its own task.
+        let _ = self.queue.send(Out::Text(text));
+    }
+
+    /// Asks whether somebody is there.
+    pub(crate) fn ping(&self) {
+        let _ = self.queue.send(Out::Ping);
+    }
+
+    /// Ends the connection after what waits.
+    pub(crate) fn close(&self, code: u16, reason: &str) {
+        let _ = self.queue.send(Out::Close(Farewell::new(code, reason)));
+    }
+
+    /// Ends the connection now; what waits is lost.
+    pub(crate) fn cut(&self, code: u16, reason: &str) {
+        // The first reason counts.
+        let _ = self.load.farewell.set(Farewell::new(code, reason));
+        self.load.bell.notify_one();
+    }
+}
+
+impl Mail {
+    /// The next thing to be written; the last is a close, or nothing when nobody can send any more.
+    pub(crate) async fn next(&mut self) -> Option<Out> {
+        tokio::select! {
+            biased;
+            farewell = cut(&self.load) => Some(Out::Close(farewell)),
+            out = self.queue.recv() => out,
+        }
+    }
+
+    /// A frame of that many bytes was written.
+    pub(crate) fn written(&self, bytes: usize) {
+        self.load.bytes.fetch_sub(bytes + OVERHEAD, Ordering::Relaxed);
+    }
+
+    /// Waits until the connection is to be ended at once.
+    pub(crate) async fn cut(&self) -> Farewell {
+        cut(&self.load).await
+    }
+}
+
+async fn cut(load: &Load) -> Farewell {
+    loop {
+        if let Some(farewell) = load.farewell.get() {
+            return farewell.clone();
+        }
+        load.bell.notified().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(length: usize) -> Utf8Bytes {
+        "x".repeat(length).into()
+    }
+
+    async fn kinds(mail: &mut Mail, count: usize) -> Vec<String> {
+        let mut kinds = Vec::new();
+        for _ in 0..count {
+            kinds.push(match mail.next().await {
+                Some(Out::Text(text)) => {
+                    mail.written(text.len());
+                    format!("text {}", text.len())
+                }
+                Some(Out::Ping) => "ping".to_owned(),
+                Some(Out::Close(farewell)) => format!("close {} {}", farewell.code, farewell.reason),
+                None => "nothing".to_owned(),
+            });
+        }
+        kinds
+    }
+
+    #[tokio::test]
+    async fn what_a_slow_client_can_do_without_is_left_out() {
+        let (outbox, mut mail) = Outbox::new(1000);
+        outbox.send(text(500), Urgency::Droppable);
+        outbox.send(text(501), Urgency::Droppable);
+        outbox.send(text(300), Urgency::Droppable);
+        assert_eq!(kinds(&mut mail, 2).await, ["text 500", "text 300"]);
+        outbox.send(text(900), Urgency::Needed);
+        assert_eq!(kinds(&mut mail, 1).await, ["text 900"], "there is room again after it was written");
+    }
+
+    #[tokio::test]
+    async fn a_client_that_is_too_slow_for_what_it_needs_is_sent_away_at_once() {
+        let (outbox, mut mail) = Outbox::new(1000);
+        outbox.send(text(500), Urgency::Needed);
+        outbox.send(text(500), Urgency::Needed);
+        assert_eq!(kinds(&mut mail, 1).await, ["close 1008 slow consumer"], "what waits is lost");
+        outbox.cut(1001, "another reason");
+        assert_eq!(kinds(&mut mail, 1).await, ["close 1008 slow consumer"]);
+    }
+
+    #[tokio::test]
+    async fn many_small_frames_count_too() {
+        let (outbox, mut mail) = Outbox::new(100 * OVERHEAD);
+        (0..200).for_each(|_| outbox.send(text(0), Urgency::Droppable));
+        drop(outbox);
+        let mut written = 0;
+        while mail.next().await.is_some() {
+            written += 1;
+        }
+        assert_eq!(written, 100);
+    }
+
+    #[tokio::test]
+    async fn a_close_comes_after_what_waits() {
+        let (outbox, mut mail) = Outbox::new(1000);
+        outbox.ping();
+        outbox.send(text(1), Urgency::Needed);
+        outbox.close(1012, "service restart");
+        assert_eq!(kinds(&mut mail, 3).await, ["ping", "text 1", "close 1012 service restart"]);
+    }
+
+    #[test]
+    fn a_reason_is_cut_to_what_fits_between_characters() {
+        let long = "ä".repeat(100);
+        let farewell = Farewell::new(1008, &long);
+        assert_eq!(farewell.reason.len(), 122);
+        assert!(long.starts_with(&farewell.reason));
+    }
+}

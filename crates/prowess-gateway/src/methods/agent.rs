@@ -1,0 +1,253 @@
+//! `agent`, `agent.wait` and `agent.identity.get`: a turn of an agent, and who it is.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use prowess_agent::model::Thinking;
+use prowess_agent::session::{SessionKey, agent_id};
+use serde_json::{Value, json};
+
+use super::{Answer, Ask, Method, method};
+use crate::aside::blocking;
+use crate::gateway::Gateway;
+use crate::params::{
+    ANY, ANY_TEXT, BOOL, Shape, TEXT, choice, integer_from, list, object, optional, required, shape, text_up_to,
+};
+use crate::runs::keys::{main_session, meant};
+use crate::runs::{Asked, Begin, How, TOOL_EVENTS, Wish};
+use crate::scope::{Access, Scope};
+use crate::wire::Refusal;
+
+/// The methods of this matter.
+pub(super) const METHODS: &[Method] = &[
+    method!("agent", Access::Operator(Scope::Write), agent),
+    method!("agent.identity.get", Access::Operator(Scope::Read), identity),
+    method!("agent.wait", Access::Operator(Scope::Write), wait),
+];
+
+/// How long `agent.wait` waits unless it is told, and how long at most.
+const PATIENCE: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(24 * 60 * 60));
+
+/// Where a message may come from.
+const PROVENANCE: &[&str] = &["external_user", "inter_session", "internal_system"];
+
+const AGENT: Shape = shape(&[
+    required("message", TEXT),
+    optional("agentId", TEXT),
+    optional("to", ANY_TEXT),
+    optional("replyTo", ANY_TEXT),
+    optional("sessionId", ANY_TEXT),
+    optional("sessionKey", ANY_TEXT),
+    optional("thinking", ANY_TEXT),
+    optional("deliver", BOOL),
+    optional("attachments", list(&ANY)),
+    optional("channel", ANY_TEXT),
+    optional("replyChannel", ANY_TEXT),
+    optional("accountId", ANY_TEXT),
+    optional("replyAccountId", ANY_TEXT),
+    optional("threadId", ANY_TEXT),
+    optional("groupId", ANY_TEXT),
+    optional("groupChannel", ANY_TEXT),
+    optional("groupSpace", ANY_TEXT),
+    optional("timeout", integer_from(0)),
+    optional("bestEffortDeliver", BOOL),
+    optional("lane", ANY_TEXT),
+    optional("extraSystemPrompt", ANY_TEXT),
+    optional("internalEvents", list(&ANY)),
+    optional(
+        "inputProvenance",
+        object(&[
+            required("kind", choice(PROVENANCE)),
+            optional("sourceSessionKey", ANY_TEXT),
+            optional("sourceChannel", ANY_TEXT),
+            optional("sourceTool", ANY_TEXT),
+        ]),
+    ),
+    required("idempotencyKey", TEXT),
+    optional("label", text_up_to(64)),
+    optional("spawnedBy", ANY_TEXT),
+]);
+
+const IDENTITY: Shape = shape(&[optional("agentId", TEXT), optional("sessionKey", ANY_TEXT)]);
+
+const WAIT: Shape = shape(&[required("runId", TEXT), optional("timeoutMs", integer_from(0))]);
+
+/// Runs a turn. Says that it was accepted, and what came of it when it is over.
+async fn agent(ask: Ask) -> Answer {
+    AGENT.check("agent", ask.params())?;
+    no_attachments(ask.params())?;
+    let id = text(ask.params(), "idempotencyKey").unwrap_or_default();
+    let conn = hears_of_tools(&ask);
+    let run = if let Some(known) = ask.gateway.runs.get(&id) {
+        if let Some(conn) = &conn {
+            known.join(conn);
+        }
+        known
+    } else {
+        let (gateway, params) = (Arc::clone(&ask.gateway), ask.params().clone());
+        let key = blocking(move || session(&gateway, &params)).await??;
+        let params = ask.params();
+        let (message, begin) = message(text(params, "message").unwrap_or_default());
+        let asked = Asked {
+            model: None,
+            thinking: thinking(params)?,
+            seconds: params["timeout"].as_u64(),
+            extra: text(params, "extraSystemPrompt"),
+        };
+        let wish = Wish { id, key, text: message, asked, begin, conn, ear: None };
+        Arc::clone(ask.gateway.runs.start(&ask.gateway, wish)?.run())
+    };
+    if !run.is_over() {
+        ask.interim(json!({"runId": run.id, "status": "accepted", "acceptedAt": run.accepted}));
+    }
+    run.over().await.answer()
+}
+
+/// The session that the parameters mean. Looks at the disk.
+fn session(gateway: &Gateway, params: &Value) -> Result<SessionKey, Refusal> {
+    let told = |refusal: Refusal| Refusal { message: format!("invalid agent params: {}", refusal.message), ..refusal };
+    let agent = text(params, "agentId");
+    if let Some(agent) = &agent {
+        gateway.agents.get(Some(&agent_id(agent))).map_err(told)?;
+    }
+    let context = gateway.agents.context()?;
+    let default = context.config.agents().default_agent().id.to_string();
+    let Some(name) = text(params, "sessionKey") else {
+        if let (Some(id), None) = (text(params, "sessionId"), &agent) {
+            return by_id(gateway, &id);
+        }
+        return Ok(main_session(&agent.as_deref().map_or(default, agent_id), context.config.tree()));
+    };
+    let key = meant(&name, context.config.tree(), &agent.as_deref().map_or(default, agent_id)).map_err(told)?;
+    if let Some(agent) = agent.filter(|agent| agent_id(agent) != key.agent()) {
+        let why = format!("agent \"{agent}\" does not match session key agent \"{}\"", key.agent());
+        return Err(told(Refusal::invalid(why)));
+    }
+    gateway.agents.key(&key.to_string()).map_err(told)
+}
+
+/// The session of that id.
+fn by_id(gateway: &Gateway, id: &str) -> Result<SessionKey, Refusal> {
+    for store in gateway.agents.stores()? {
+        let entries = store.entries().unwrap_or_default();
+        if let Some((key, _)) = entries.iter().find(|(_, entry)| entry["sessionId"].as_str() == Some(id)) {
+            return gateway.agents.key(key);
+        }
+    }
+    Err(Refusal::invalid(format!("No session found: {id}")))
+}
+
+/// How a run ended, or that it has not yet.
+async fn wait(ask: Ask) -> Answer {
+    WAIT.check("agent.wait", ask.params())?;
+    let id = text(ask.params(), "runId").unwrap_or_default();
+    let patience = ask.params()["timeoutMs"].as_u64().map_or(PATIENCE.0, Duration::from_millis).min(PATIENCE.1);
+    let not_yet = json!({"runId": id, "status": "timeout"});
+    let Some(run) = ask.gateway.runs.get(&id) else { return Ok(not_yet) };
+    let Ok(ended) = tokio::time::timeout(patience, run.over()).await else { return Ok(not_yet) };
+    let (status, error) = match &ended.how {
+        How::Done => ("ok", None),
+        How::Stopped => ("error", Some("the run was stopped")),
+        How::Failed(why) => ("error", Some(why.as_str())),
+    };
+    let mut answer = json!({"runId": id, "status": status, "endedAt": ended.at});
+    if let Some(started) = ended.started {
+        answer["startedAt"] = started.into();
+    }
+    if let Some(error) = error {
+        answer["error"] = error.into();
+    }
+    Ok(answer)
+}
+
+/// Who an agent is, as far as the operator said.
+async fn identity(ask: Ask) -> Answer {
+    IDENTITY.check("agent.identity.get", ask.params())?;
+    blocking(move || {
+        let told = |why: String| Refusal::invalid(format!("invalid agent.identity.get params: {why}"));
+        let context = ask.gateway.agents.context()?;
+        let default = context.config.agents().default_agent().id.to_string();
+        let mut agent = text(ask.params(), "agentId").map(|id| agent_id(&id));
+        if let Some(name) = text(ask.params(), "sessionKey") {
+            let key = meant(&name, context.config.tree(), &default).map_err(|refusal| told(refusal.message))?;
+            if let Some(agent) = agent.filter(|agent| agent != key.agent()) {
+                return Err(told(format!("agent \"{agent}\" does not match session key agent \"{}\"", key.agent())));
+            }
+            agent = Some(key.agent().to_owned());
+        }
+        let agent = agent.unwrap_or(default);
+        let section = crate::agents::section(context.config.tree(), &agent);
+        let ui = &context.config.tree()["ui"]["assistant"];
+        let own = &section["identity"];
+        let first = |values: [&Value; 2]| {
+            values.into_iter().filter_map(Value::as_str).map(str::trim).find(|text| !text.is_empty()).map(str::to_owned)
+        };
+        let emoji = first([&own["emoji"], &Value::Null]);
+        let mut identity = json!({
+            "agentId": agent,
+            "name": first([&ui["name"], &own["name"]]).unwrap_or_else(|| "Assistant".to_owned()),
+            "avatar": first([&ui["avatar"], &own["avatar"]]).or_else(|| emoji.clone()).unwrap_or_else(|| "A".to_owned()),
+        });
+        if let Some(emoji) = emoji {
+            identity["emoji"] = emoji.into();
+        }
+        Ok(identity)
+    })
+    .await?
+}
+
+/// A text that is not empty, if it was given.
+pub(super) fn text(params: &Value, name: &str) -> Option<String> {
+    params[name].as_str().map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned)
+}
+
+/// What is said, and whether it begins a new session: `/new` and `/reset` do, whatever follows them.
+pub(super) fn message(text: String) -> (String, Begin) {
+    let trimmed = text.trim();
+    let (command, rest) = trimmed.split_once(char::is_whitespace).unwrap_or((trimmed, ""));
+    if command.eq_ignore_ascii_case("/new") || command.eq_ignore_ascii_case("/reset") {
+        return (rest.trim().to_owned(), Begin::Anew);
+    }
+    (text, Begin::GoOn)
+}
+
+/// How much the model should think, if that was said.
+pub(super) fn thinking(params: &Value) -> Result<Option<Thinking>, Refusal> {
+    let Some(word) = text(params, "thinking") else { return Ok(None) };
+    let known = Thinking::parse(&word.to_lowercase());
+    known.map(Some).ok_or_else(|| {
+        let word: String = word.chars().take(40).collect();
+        Refusal::invalid(format!("invalid thinking level \"{word}\"; use off, minimal, low, medium, high or xhigh"))
+    })
+}
+
+/// Pictures and files cannot be sent to a model yet, and nothing is left out in silence.
+pub(super) fn no_attachments(params: &Value) -> Result<(), Refusal> {
+    if params["attachments"].as_array().is_none_or(Vec::is_empty) {
+        return Ok(());
+    }
+    Err(Refusal::invalid("attachments cannot be sent here; put the file into the workspace and name it in the message"))
+}
+
+/// The connection, if it can show what tools do.
+pub(super) fn hears_of_tools(ask: &Ask) -> Option<String> {
+    ask.guest.caps.iter().any(|cap| cap == TOOL_EVENTS).then(|| ask.guest.conn.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_session_is_asked_for_by_a_word() {
+        let table = [
+            ("/new", "", Begin::Anew),
+            (" /Reset  go on ", "go on", Begin::Anew),
+            ("/newer", "/newer", Begin::GoOn),
+            ("say /new", "say /new", Begin::GoOn),
+        ];
+        for (given, said, begin) in table {
+            assert_eq!(message(given.to_owned()), (said.to_owned(), begin), "{given:?}");
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! `exec.approval.*`: questions about commands, and their answers.
+
+use std::time::Duration;
+
+use prowess_policy::system_run;
+use serde_json::{Value, json};
+
+use super::{Answer, Ask, Method, method};
+use crate::approvals::{Asked, Decision, Draft, MAX_COMMAND, PATIENCE, Requester, env_binding, multiline};
+use crate::hub::Guest;
+use crate::scope::{Access, Scope};
+use crate::wire::Refusal;
+
+const APPROVALS: Access = Access::Operator(Scope::Approvals);
+
+/// The methods of this matter.
+pub(super) const METHODS: &[Method] = &[
+    method!("exec.approval.request", APPROVALS, request),
+    method!("exec.approval.waitDecision", APPROVALS, wait_decision),
+    method!("exec.approval.resolve", APPROVALS, resolve),
+    method!("exec.approval.list", APPROVALS, list),
+];
+
+/// The client that a guest is, as far as approvals are bound to it.
+pub(super) fn requester(guest: &Guest) -> Requester {
+    Requester::Client { conn: guest.conn.clone(), device: guest.device.clone() }
+}
+
+async fn request(ask: Ask) -> Answer {
+    let params = ask.params();
+    let request = shown(params)?;
+    let patience = params["timeoutMs"].as_u64().map_or(PATIENCE, Duration::from_millis);
+    let draft = Draft {
+        id: text(params, "id").map(str::to_owned),
+        request,
+        patience,
+        requester: requester(&ask.guest),
+        once_only: None,
+    };
+    let mut asked = ask.gateway.approvals.put(draft).await?;
+    if params["twoPhase"] == true {
+        let mut accepted = json!({"status": "accepted"});
+        times(&asked, &mut accepted);
+        ask.interim(accepted);
+    }
+    decided(&mut asked).await
+}
+
+async fn wait_decision(ask: Ask) -> Answer {
+    let id = text(ask.params(), "id").ok_or_else(|| Refusal::invalid("id is required"))?;
+    let asked = ask.gateway.approvals.listen(id);
+    let mut asked = asked.ok_or_else(|| Refusal::invalid("approval expired or not found"))?;
+    decided(&mut asked).await
+}
+
+async fn resolve(ask: Ask) -> Answer {
+    let params = ask.params();
+    let id = required(params, "exec.approval.resolve", "id")?;
+    let word = required(params, "exec.approval.resolve", "decision")?;
+    let decision = Decision::parse(word).ok_or_else(|| Refusal::invalid("invalid decision"))?;
+    ask.gateway.approvals.resolve(id, decision, ask.guest.name())?;
+    Ok(json!({"ok": true}))
+}
+
+async fn list(ask: Ask) -> Answer {
+    let row = |record: &crate::approvals::Record| {
+        json!({
+            "id": record.id,
+            "request": record.request,
+            "createdAtMs": record.created_at,
+            "expiresAtMs": record.expires_at,
+        })
+    };
+    let approvals: Vec<Value> = ask.gateway.approvals.list().iter().map(|record| row(record)).collect();
+    Ok(json!({"approvals": approvals}))
+}
+
+async fn decided(asked: &mut Asked) -> Answer {
+    let decision = asked.settled().await;
+    let mut answer = json!({});
+    times(asked, &mut answer);
+    answer["decision"] = decision.map(Decision::as_str).into();
+    Ok(answer)
+}
+
+fn times(asked: &Asked, answer: &mut Value) {
+    answer["id"] = asked.record.id.clone().into();
+    answer["createdAtMs"] = asked.record.created_at.into();
+    answer["expiresAtMs"] = asked.record.expires_at.into();
+}
+
+/// What people are shown of a client's question. What a node would run is shown as made from its arguments, whatever the
+/// client calls it.
+fn shown(params: &Value) -> Result<Value, Refusal> {
+    let command = required(params, "exec.approval.request", "command")?;
+    let host = text(params, "host");
+    let mut request = json!({"command": multiline(command)});
+    let (mut cwd, mut agent, mut session) = (text(params, "cwd"), text(params, "agentId"), text(params, "sessionKey"));
+    let mut binding = Value::Null;
+    let mut node = None;
+    let mut planned = Value::Null;
+    let plan = Some(&params["systemRunPlan"]).filter(|plan| plan.is_object() && host == Some("node"));
+    if host == Some("node") {
+        node = Some(text(params, "nodeId").ok_or_else(|| Refusal::invalid("nodeId is required for host=node"))?);
+        let plan = plan.ok_or_else(|| Refusal::invalid("systemRunPlan is required for host=node"))?;
+        let argv = argv(&plan["argv"]);
+        if argv.is_empty() {
+            return Err(Refusal::invalid("commandArgv is required for host=node"));
+        }
+        (cwd, agent, session) = (text(plan, "cwd"), text(plan, "agentId"), text(plan, "sessionKey"));
+        let run = system_run::resolve(&argv, None).map_err(|error| Refusal::invalid(error.to_string()))?;
+        check_length(&run.display)?;
+        let (keys, hash) = env_binding(&params["env"]);
+        request = json!({"command": multiline(&run.display), "commandArgv": argv});
+        if !keys.is_empty() {
+            request["envKeys"] = keys.into();
+        }
+        // The text of a plan is that of its arguments, or the run would be refused for the difference.
+        planned = plan.clone();
+        planned["rawCommand"] = run.display.into();
+        binding = json!({"argv": argv, "cwd": cwd, "agentId": agent, "sessionKey": session, "envHash": hash});
+    }
+    check_length(command)?;
+    request["systemRunBinding"] = binding;
+    request["systemRunPlan"] = planned;
+    request["cwd"] = cwd.into();
+    request["nodeId"] = node.into();
+    request["host"] = host.into();
+    for (name, value) in [("agentId", agent), ("sessionKey", session)] {
+        request[name] = value.into();
+    }
+    let others = ["security", "ask", "resolvedPath", "turnSourceChannel", "turnSourceTo", "turnSourceAccountId"];
+    for name in others.into_iter().chain(["turnSourceThreadId"]) {
+        request[name] = params[name].clone();
+    }
+    Ok(request)
+}
+
+/// What cannot be shown whole cannot be approved.
+fn check_length(command: &str) -> Result<(), Refusal> {
+    if command.len() <= MAX_COMMAND {
+        return Ok(());
+    }
+    Err(Refusal::invalid(format!(
+        "the command is too long to be shown whole ({} bytes, at most {MAX_COMMAND}), so nobody can approve it; put it into a script",
+        command.len()
+    )))
+}
+
+fn argv(value: &Value) -> Vec<String> {
+    value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+fn text<'a>(params: &'a Value, name: &str) -> Option<&'a str> {
+    params[name].as_str().map(str::trim).filter(|text| !text.is_empty())
+}
+
+fn required<'a>(params: &'a Value, method: &str, name: &str) -> Result<&'a str, Refusal> {
+    match &params[name] {
+        Value::Null => Err(Refusal::invalid(format!("invalid {method} params: must have required property '{name}'"))),
+        Value::String(text) if text.is_empty() => {
+            Err(Refusal::invalid(format!("invalid {method} params: at /{name}: must NOT have fewer than 1 characters")))
+        }
+        Value::String(text) => Ok(text),
+        _ => Err(Refusal::invalid(format!("invalid {method} params: at /{name}: must be string"))),
+    }
+}

@@ -1,0 +1,175 @@
+//! `chat.*`: a conversation as a person has it.
+
+use std::sync::Arc;
+
+use prowess_agent::message::Message;
+use serde_json::{Value, json};
+
+use super::agent::{hears_of_tools, message, no_attachments, text, thinking};
+use super::{Answer, Ask, Method, method};
+use crate::aside::blocking;
+use crate::hub::{Audience, Urgency};
+use crate::params::{
+    ANY, ANY_TEXT, BOOL, Shape, TEXT, integer_from, integer_within, list, optional, required, shape, text_up_to,
+};
+use crate::runs::history::shown;
+use crate::runs::{Asked, How, Started, State, Why, Wish, means_stop};
+use crate::scope::{Access, Scope};
+use crate::wire::Refusal;
+
+/// The methods of this matter.
+pub(super) const METHODS: &[Method] = &[
+    method!("chat.history", Access::Operator(Scope::Read), history),
+    method!("chat.abort", Access::Operator(Scope::Write), abort),
+    method!("chat.send", Access::Operator(Scope::Write), send),
+    method!("chat.inject", Access::Operator(Scope::Admin), inject),
+];
+
+/// How many messages are shown unless somebody says.
+const MESSAGES: u64 = 200;
+
+const HISTORY: Shape = shape(&[required("sessionKey", TEXT), optional("limit", integer_within(1, 1_000))]);
+
+const ABORT: Shape = shape(&[required("sessionKey", TEXT), optional("runId", TEXT)]);
+
+const SEND: Shape = shape(&[
+    required("sessionKey", TEXT),
+    required("message", ANY_TEXT),
+    optional("thinking", ANY_TEXT),
+    optional("deliver", BOOL),
+    optional("attachments", list(&ANY)),
+    optional("timeoutMs", integer_from(0)),
+    required("idempotencyKey", TEXT),
+]);
+
+const INJECT: Shape =
+    shape(&[required("sessionKey", TEXT), required("message", TEXT), optional("label", text_up_to(100))]);
+
+/// What was said.
+async fn history(ask: Ask) -> Answer {
+    HISTORY.check("chat.history", ask.params())?;
+    blocking(move || {
+        let params = ask.params();
+        let key = ask.gateway.agents.key(params["sessionKey"].as_str().unwrap_or_default())?;
+        let store = ask.gateway.agents.store(key.agent())?;
+        let entry = store.entry(&key).map_err(|error| Refusal::unavailable(error.to_string()))?;
+        let entry = entry.unwrap_or_default();
+        // One that has no transcript yet has said nothing.
+        let messages = store.read(&key.to_string()).map(|stored| stored.conversation).unwrap_or_default();
+        let limit = usize::try_from(params["limit"].as_u64().unwrap_or(MESSAGES)).unwrap_or(usize::MAX);
+        let mut answer = json!({
+            "sessionKey": params["sessionKey"],
+            "messages": shown(messages, limit),
+            "thinkingLevel": entry["thinkingLevel"].as_str().unwrap_or("off"),
+        });
+        for field in ["sessionId", "verboseLevel"] {
+            if let Some(value) = entry.get(field) {
+                answer[field] = value.clone();
+            }
+        }
+        Ok(answer)
+    })
+    .await?
+}
+
+/// Says something. The answer comes as events.
+async fn send(ask: Ask) -> Answer {
+    SEND.check("chat.send", ask.params())?;
+    no_attachments(ask.params())?;
+    let said = said(ask.params()["message"].as_str().unwrap_or_default())?;
+    let (gateway, name) = (Arc::clone(&ask.gateway), text(ask.params(), "sessionKey").unwrap_or_default());
+    let (key, is_blocked) = blocking(move || {
+        let key = gateway.agents.key(&name)?;
+        let entry = gateway.agents.store(key.agent())?.entry(&key).ok().flatten().unwrap_or_default();
+        Ok::<_, Refusal>((key, entry["sendPolicy"] == "deny"))
+    })
+    .await??;
+    if is_blocked {
+        return Err(Refusal::invalid("send blocked by session policy"));
+    }
+    if means_stop(&said) {
+        let stopped = ask.gateway.runs.stop_session(&key, Why::Said);
+        return Ok(json!({"ok": true, "aborted": !stopped.is_empty(), "runIds": stopped}));
+    }
+    let (said, begin) = message(said);
+    let seconds = ask.params()["timeoutMs"].as_u64().map(|millis| millis.div_ceil(1_000));
+    let id = text(ask.params(), "idempotencyKey").unwrap_or_default();
+    let asked = Asked { thinking: thinking(ask.params())?, seconds, ..Asked::default() };
+    let wish = Wish { id: id.clone(), key, text: said, asked, begin, conn: hears_of_tools(&ask), ear: None };
+    match ask.gateway.runs.start(&ask.gateway, wish)? {
+        Started::New(_) => Ok(json!({"runId": id, "status": "started"})),
+        Started::Known(run) => match run.state() {
+            State::Waiting | State::Running(_) => Ok(json!({"runId": id, "status": "in_flight"})),
+            State::Ended(ended, _) => match &ended.how {
+                How::Done | How::Stopped => Ok(json!({"runId": id, "status": "ok"})),
+                How::Failed(why) => {
+                    let payload = json!({"runId": id, "status": "error", "summary": why});
+                    Err(Refusal::unavailable(why.clone()).payload(payload))
+                }
+            },
+        },
+    }
+}
+
+/// The message without characters that nobody types.
+fn said(text: &str) -> Result<String, Refusal> {
+    if text.contains('\0') {
+        return Err(Refusal::invalid("message must not contain null bytes"));
+    }
+    let is_typed = |c: &char| matches!(c, '\t' | '\n' | '\r') || !c.is_ascii_control();
+    let text: String = text.chars().filter(is_typed).collect();
+    if text.trim().is_empty() {
+        return Err(Refusal::invalid("message or attachment required"));
+    }
+    Ok(text)
+}
+
+/// Ends what goes on in a session.
+async fn abort(ask: Ask) -> Answer {
+    ABORT.check("chat.abort", ask.params())?;
+    let (gateway, name) = (Arc::clone(&ask.gateway), text(ask.params(), "sessionKey").unwrap_or_default());
+    let key = blocking(move || gateway.agents.key(&name)).await??;
+    let Some(id) = text(ask.params(), "runId") else {
+        let stopped = ask.gateway.runs.stop_session(&key, Why::Asked);
+        return Ok(json!({"ok": true, "aborted": !stopped.is_empty(), "runIds": stopped}));
+    };
+    let Some(run) = ask.gateway.runs.get(&id).filter(|run| !run.is_over()) else {
+        return Ok(json!({"ok": true, "aborted": false, "runIds": []}));
+    };
+    if run.key != key {
+        return Err(Refusal::invalid("runId does not match sessionKey"));
+    }
+    run.stop(Why::Asked);
+    Ok(json!({"ok": true, "aborted": true, "runIds": [id]}))
+}
+
+/// Adds something to a conversation in the model's name.
+async fn inject(ask: Ask) -> Answer {
+    INJECT.check("chat.inject", ask.params())?;
+    let (gateway, name) = (Arc::clone(&ask.gateway), text(ask.params(), "sessionKey").unwrap_or_default());
+    let key = blocking(move || {
+        let key = gateway.agents.key(&name)?;
+        let entry = gateway.agents.store(key.agent())?.entry(&key);
+        match entry.map_err(|error| Refusal::unavailable(error.to_string()))? {
+            Some(_) => Ok(key),
+            None => Err(Refusal::invalid("session not found")),
+        }
+    })
+    .await??;
+    let said = text(ask.params(), "message").unwrap_or_default();
+    let said = text(ask.params(), "label").map_or_else(|| said.clone(), |label| format!("[{label}]\n\n{said}"));
+    let (id, message) = ask.gateway.runs.inject(&ask.gateway, &key, said).await?;
+    let payload = json!({
+        "runId": format!("inject-{id}"),
+        "sessionKey": key.to_string(),
+        "seq": 0,
+        "state": "final",
+        "message": spoken(&message),
+    });
+    ask.gateway.hub.tell(Audience::With(Scope::Read), "chat", &payload, Urgency::Needed);
+    Ok(json!({"ok": true, "messageId": id}))
+}
+
+fn spoken(message: &Message) -> Value {
+    serde_json::to_value(message).unwrap_or_default()
+}

@@ -1,0 +1,288 @@
+//! `health`, `status` and their kind: is the gateway well, and what goes on in it?
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use prowess_agent::message::now;
+use prowess_agent::session::Sessions;
+use prowess_host::Context;
+use serde_json::{Map, Value, json};
+
+use super::{Answer, Ask, Method, method};
+use crate::aside::blocking;
+use crate::gateway::Gateway;
+use crate::hub::{Audience, Guest, Urgency};
+use crate::scope::{Access, Scope};
+use crate::wire::Refusal;
+
+/// The methods of this matter.
+pub(super) const METHODS: &[Method] = &[
+    method!("health", Access::Anybody, health),
+    method!("status", Access::Operator(Scope::Read), status),
+    method!("channels.status", Access::Operator(Scope::Read), channels),
+    method!("last-heartbeat", Access::Operator(Scope::Read), last_heartbeat),
+    method!("set-heartbeats", Access::Operator(Scope::Admin), set_heartbeats),
+];
+
+/// How often everybody is told how the gateway is.
+const EVERY: Duration = Duration::from_secs(60);
+
+/// How many sessions are named.
+const RECENT: usize = 5;
+const RECENT_IN_STATUS: usize = 10;
+
+/// How much of an index of sessions is read.
+const MAX_INDEX: u64 = 64 * 1024 * 1024;
+
+async fn health(ask: Ask) -> Answer {
+    blocking(move || snapshot(&ask.gateway)).await?
+}
+
+/// Tells operators every minute how the gateway is, until it ends.
+pub(crate) async fn keep_telling(gateway: Arc<Gateway>) {
+    loop {
+        tokio::select! {
+            () = gateway.stop.cancelled() => return,
+            () = tokio::time::sleep(EVERY) => {}
+        }
+        if let Some(health) = look(&gateway).await {
+            gateway.hub.tell(Audience::Operators, "health", &health, Urgency::Droppable);
+        }
+    }
+}
+
+/// Finds out how the gateway is, and keeps that for whoever connects.
+pub(crate) async fn look(gateway: &Arc<Gateway>) -> Option<Value> {
+    let asked = Arc::clone(gateway);
+    let health = blocking(move || snapshot(&asked)).await.ok()?.ok()?;
+    gateway.presence.set_health(health.clone());
+    Some(health)
+}
+
+/// How the gateway is. Looks at the disk.
+pub(crate) fn snapshot(gateway: &Gateway) -> Result<Value, Refusal> {
+    let began = Instant::now();
+    let context = gateway.agents.context()?;
+    let (names, default) = gateway.agents.names()?;
+    let mut agents = Vec::new();
+    let mut of_default = Value::Null;
+    for id in names {
+        let (path, index) = index(&context, &id);
+        let sessions = json!({"path": path, "count": index.len(), "recent": recent(&index)});
+        if id == default {
+            of_default = sessions.clone();
+        }
+        agents.push(
+            json!({"agentId": id, "isDefault": id == default, "heartbeat": no_heartbeat(), "sessions": sessions}),
+        );
+    }
+    Ok(json!({
+        "ok": true,
+        "ts": now(),
+        "durationMs": u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+        "channels": {},
+        "channelOrder": [],
+        "channelLabels": {},
+        "heartbeatSeconds": 0,
+        "defaultAgentId": default,
+        "agents": agents,
+        "sessions": of_default,
+    }))
+}
+
+/// There are no heartbeats here, in the words for an agent that has them switched off.
+fn no_heartbeat() -> Value {
+    json!({"enabled": false, "every": "disabled", "everyMs": null, "prompt": "", "target": "none", "ackMaxChars": 0})
+}
+
+/// Where the sessions of an agent are, and what is noted about each, the last used first. What cannot be read is empty.
+fn index(context: &Context, agent: &str) -> (PathBuf, Vec<(String, Value)>) {
+    let path = Sessions::new(&context.locations.state_dir, agent).folder().join("sessions.json");
+    let mut sessions: Vec<(String, Value)> = read(&path).into_iter().collect();
+    sessions.retain(|(key, entry)| entry.is_object() && key != "global" && key != "unknown");
+    sessions.sort_by_key(|(_, entry)| std::cmp::Reverse(entry["updatedAt"].as_u64().unwrap_or(0)));
+    (path, sessions)
+}
+
+fn read(path: &Path) -> Map<String, Value> {
+    let mut text = String::new();
+    let read = File::open(path).and_then(|file| file.take(MAX_INDEX).read_to_string(&mut text));
+    let parsed = read.ok().and_then(|_| serde_json::from_str(&text).ok());
+    parsed.unwrap_or_default()
+}
+
+fn recent(index: &[(String, Value)]) -> Vec<Value> {
+    let row = |(key, entry): &(String, Value)| {
+        let (updated, age) = times(entry);
+        json!({"key": key, "updatedAt": updated, "age": age})
+    };
+    index.iter().take(RECENT).map(row).collect()
+}
+
+/// When a session was used last, and how long ago that is, in milliseconds.
+fn times(entry: &Value) -> (Option<u64>, Option<u64>) {
+    let updated = entry["updatedAt"].as_u64().filter(|&updated| updated > 0);
+    (updated, updated.map(|updated| now().saturating_sub(updated)))
+}
+
+/// What is noted about a session and may be told.
+const TOLD: [&str; 12] = [
+    "sessionId",
+    "thinkingLevel",
+    "verboseLevel",
+    "reasoningLevel",
+    "elevatedLevel",
+    "systemSent",
+    "abortedLastRun",
+    "inputTokens",
+    "outputTokens",
+    "cacheRead",
+    "cacheWrite",
+    "model",
+];
+
+fn row(agent: &str, (key, entry): &(String, Value)) -> Value {
+    let (updated, age) = times(entry);
+    let total = entry["totalTokens"].as_u64();
+    let context = entry["contextTokens"].as_u64().filter(|&tokens| tokens > 0);
+    let left = context.zip(total).map(|(context, total)| context.saturating_sub(total));
+    let percent = context.zip(total).map(|(context, total)| (total.saturating_mul(100) / context).min(999));
+    let mut row = json!({
+        "agentId": agent,
+        "key": key,
+        "kind": if entry["chatType"] == "group" { "group" } else { "direct" },
+        "updatedAt": updated,
+        "age": age,
+        "totalTokens": total,
+        "totalTokensFresh": total.is_some() && entry["totalTokensFresh"] != false,
+        "remainingTokens": left,
+        "percentUsed": percent,
+        "model": null,
+        "contextTokens": context,
+        "flags": [],
+    });
+    for name in TOLD {
+        if let Some(value) = entry.get(name) {
+            row[name] = value.clone();
+        }
+    }
+    row
+}
+
+async fn status(ask: Ask) -> Answer {
+    blocking(move || {
+        let status = summary(&ask.gateway)?;
+        // Paths and what people talk about are for who may do everything.
+        Ok(if ask.guest.may(Scope::Admin) { status } else { without_private(status) })
+    })
+    .await?
+}
+
+fn summary(gateway: &Gateway) -> Result<Value, Refusal> {
+    let context = gateway.agents.context()?;
+    let (names, default) = gateway.agents.names()?;
+    let (mut paths, mut by_agent, mut all, mut heartbeats) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for id in &names {
+        let (path, index) = index(&context, id);
+        let rows: Vec<Value> = index.iter().map(|one| row(id, one)).collect();
+        let recent: Vec<&Value> = rows.iter().take(RECENT_IN_STATUS).collect();
+        by_agent.push(json!({"agentId": id, "path": path, "count": rows.len(), "recent": recent}));
+        heartbeats.push(json!({"agentId": id, "enabled": false, "every": "disabled", "everyMs": null}));
+        paths.push(path);
+        all.extend(rows);
+    }
+    all.sort_by_key(|row| std::cmp::Reverse(row["updatedAt"].as_u64().unwrap_or(0)));
+    let count = all.len();
+    all.truncate(RECENT_IN_STATUS);
+    let model = &context.config.tree()["agents"]["defaults"]["model"];
+    let model = model.as_str().or_else(|| model["primary"].as_str());
+    Ok(json!({
+        "heartbeat": {"defaultAgentId": default, "agents": heartbeats},
+        "channelSummary": [],
+        "queuedSystemEvents": [],
+        "sessions": {
+            "paths": paths,
+            "count": count,
+            "defaults": {"model": model, "contextTokens": null},
+            "recent": all,
+            "byAgent": by_agent,
+        },
+        "gateway": about(gateway),
+    }))
+}
+
+/// The gateway itself: what it is, how long it runs, and who is connected.
+fn about(gateway: &Gateway) -> Value {
+    let mut roles: BTreeMap<&str, usize> = [("operator", 0), ("node", 0)].into();
+    let mut clients: Vec<Arc<Guest>> = gateway.hub.guests();
+    clients.sort_by_key(|guest| guest.connected_at);
+    for guest in &clients {
+        *roles.entry(guest.role.as_str()).or_default() += 1;
+    }
+    let told = clients.iter().take(MAX_CLIENTS).map(|guest| {
+        json!({
+            "role": guest.role.as_str(),
+            "name": guest.name(),
+            "mode": guest.about.mode,
+            "version": guest.about.version,
+            "platform": guest.about.platform,
+            "ip": guest.remote_ip,
+            "connectedAtMs": guest.connected_at,
+        })
+    });
+    json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "pid": std::process::id(),
+        "uptimeMs": u64::try_from(gateway.started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        "connections": roles,
+        "clients": told.collect::<Vec<_>>(),
+        "spansDropped": gateway.telemetry.dropped(),
+    })
+}
+
+/// How many clients are named; the numbers are of all.
+const MAX_CLIENTS: usize = 200;
+
+fn without_private(mut status: Value) -> Value {
+    let sessions = &mut status["sessions"];
+    sessions["paths"] = json!([]);
+    sessions["recent"] = json!([]);
+    sessions["defaults"] = json!({"model": null, "contextTokens": null});
+    for agent in sessions["byAgent"].as_array_mut().into_iter().flatten() {
+        agent["path"] = "[redacted]".into();
+        agent["recent"] = json!([]);
+    }
+    status["gateway"]["clients"] = json!([]);
+    status
+}
+
+/// There are no channels here, in the shape of a gateway that has none configured.
+async fn channels(_ask: Ask) -> Answer {
+    Ok(json!({
+        "ts": now(),
+        "channelOrder": [],
+        "channelLabels": {},
+        "channelDetailLabels": {},
+        "channelSystemImages": {},
+        "channelMeta": [],
+        "channels": {},
+        "channelAccounts": {},
+        "channelDefaultAccountId": {},
+    }))
+}
+
+async fn last_heartbeat(_ask: Ask) -> Answer {
+    Ok(Value::Null)
+}
+
+async fn set_heartbeats(ask: Ask) -> Answer {
+    match ask.params()["enabled"].as_bool() {
+        None => Err(Refusal::invalid("invalid set-heartbeats params: enabled (boolean) required")),
+        Some(false) => Ok(json!({"ok": true, "enabled": false})),
+        Some(true) => Err(Refusal::unavailable("this gateway has no heartbeats; a system timer can call `agent`")),
+    }
+}

@@ -1,0 +1,41 @@
+//! `skills.*`: which skills are there, what do they need, and how are they switched?
+
+mod install;
+mod status;
+mod update;
+
+use std::collections::BTreeSet;
+
+use prowess_skills::wanted_bins;
+use serde_json::json;
+
+use super::{Answer, Ask, Method, method};
+use crate::aside::blocking;
+use crate::params::NOTHING;
+use crate::scope::{Access, Scope};
+
+/// The methods of this matter.
+pub(super) const METHODS: &[Method] = &[
+    method!("skills.status", Access::Operator(Scope::Read), status::status),
+    method!("skills.bins", Access::NodeOr(Scope::Read), bins),
+    method!("skills.install", Access::Operator(Scope::Admin), install::install),
+    method!("skills.update", Access::Operator(Scope::Admin), update::update),
+];
+
+/// The programs that the skills of all agents ask for.
+async fn bins(ask: Ask) -> Answer {
+    ask.checked(&NOTHING)?;
+    blocking(move || {
+        let agents = &ask.gateway.agents;
+        let mut bins = BTreeSet::new();
+        for id in agents.names()?.0 {
+            let view = agents.get(Some(&id))?.view();
+            bins.extend(wanted_bins(&view.catalog).into_iter().map(|bin| bin.trim().to_owned()));
+            let specs = view.catalog.skills().iter().flat_map(|skill| &skill.metadata.install);
+            bins.extend(specs.flat_map(|spec| &spec.bins).map(|bin| bin.trim().to_owned()));
+        }
+        bins.remove("");
+        Ok(json!({"bins": bins}))
+    })
+    .await?
+}

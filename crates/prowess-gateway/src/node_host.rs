@@ -1,0 +1,203 @@
+//! The node host: how does this machine run commands for a gateway elsewhere?
+//!
+//! It dials in, says what it can do, and judges every command for itself: with its own approvals, its own sandbox and its
+//! own programs. The gateway is asked only which programs skills need. A connection that is lost is made again; what runs
+//! then is ended, or goes on, as the operator likes.
+
+mod approved;
+mod bench;
+mod desk;
+mod link;
+mod order;
+mod prepare;
+mod skill_bins;
+mod state;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use prowess_config::Secret;
+use prowess_host::Ground;
+use thiserror::Error;
+use tokio_util::sync::CancellationToken;
+
+use crate::client::{CallError, Client, Introduction, Node};
+use crate::identity::{Identity, IdentityError};
+use bench::Bench;
+use desk::Desk;
+use link::Link;
+use state::NodeState;
+pub use state::StateError;
+
+/// What a node host can be asked for.
+const COMMANDS: [&str; 5] =
+    ["system.run.prepare", "system.run", "system.which", "system.execApprovals.get", "system.execApprovals.set"];
+
+/// How long to wait before dialing again: at first, and at most.
+const BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+
+/// How this machine serves as a node.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The operator's files and variables on this machine.
+    pub ground: Ground,
+    /// The gateway, as in `ws://127.0.0.1:18789`.
+    pub url: String,
+    /// What the gateway wants to know.
+    pub token: Option<Secret>,
+    /// The same, where it is a password.
+    pub password: Option<Secret>,
+    /// What people call this node; the name of the machine, if nothing is said.
+    pub display_name: Option<String>,
+    /// What happens to commands when the connection is lost.
+    pub when_lost: WhenLost,
+    /// The program that sets up sandboxes: usually this one.
+    pub helper: PathBuf,
+    /// How long to wait before dialing again, the first time.
+    pub patience: Duration,
+}
+
+impl Options {
+    /// The usual ones: for `url`, with this program as its own helper.
+    pub fn new(ground: Ground, url: impl Into<String>) -> std::io::Result<Self> {
+        Ok(Self {
+            ground,
+            url: url.into(),
+            token: None,
+            password: None,
+            display_name: None,
+            when_lost: WhenLost::default(),
+            helper: prowess_exec::confine::helper()?,
+            patience: BACKOFF.0,
+        })
+    }
+}
+
+/// What happens to commands when the connection to the gateway is lost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum WhenLost {
+    /// They are ended: nobody waits for them.
+    #[default]
+    End,
+    /// They go on, and the gateway is told when it is there again.
+    GoOn,
+}
+
+/// A node host cannot work.
+#[derive(Debug, Error)]
+pub enum NodeHostError {
+    /// Its own file cannot be used.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// The operator's files cannot be used.
+    #[error("{0}")]
+    Host(String),
+    /// Who it is cannot be kept.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    /// The gateway does not want it, and will not want it a second later either.
+    #[error("the gateway refused this node: {0}; check the token, or approve the node there")]
+    Refused(Box<CallError>),
+}
+
+/// A machine that runs commands for a gateway.
+#[derive(Debug)]
+pub struct NodeHost;
+
+impl NodeHost {
+    /// Serves until `stop`. Dials again whenever the connection is lost.
+    pub async fn run(options: Options, stop: CancellationToken) -> Result<(), NodeHostError> {
+        let bench = Arc::new(Bench::new(&options)?);
+        let state = NodeState::load_or_make(bench.state_dir(), &options)?;
+        let identity = Identity::load(bench.state_dir())?;
+        let link = Link::default();
+        let desk = Arc::new(Desk::new(bench, link.clone()));
+        let mut wait = options.patience;
+        loop {
+            let introduction = introduction(&options, &state, &identity);
+            let dialed = tokio::select! {
+                dialed = Client::connect(&options.url, &introduction) => dialed,
+                () = stop.cancelled() => break,
+            };
+            match dialed {
+                Ok(client) => {
+                    wait = options.patience;
+                    tracing::info!(gateway = options.url, "connected");
+                    serve(&desk, &link, client, &stop).await;
+                    link.close();
+                    if options.when_lost == WhenLost::End {
+                        desk.end_all();
+                    }
+                }
+                Err(refused @ CallError::Refused { .. }) if !may_change(&refused) => {
+                    return Err(NodeHostError::Refused(Box::new(refused)));
+                }
+                Err(error) => tracing::warn!(gateway = options.url, "not connected: {error}"),
+            }
+            tokio::select! {
+                () = tokio::time::sleep(wait) => {}
+                () = stop.cancelled() => break,
+            }
+            wait = wait.saturating_mul(2).min(BACKOFF.1);
+        }
+        desk.end_all();
+        desk.ended().await;
+        Ok(())
+    }
+}
+
+/// Takes what the gateway wants until the connection is lost.
+async fn serve(desk: &Arc<Desk>, link: &Link, client: Client, stop: &CancellationToken) {
+    let mut events = client.events();
+    link.open(client.clone());
+    loop {
+        tokio::select! {
+            event = events.recv() => match event {
+                Ok(event) => match event.name.as_str() {
+                    "node.invoke.request" => desk.take(&event.payload),
+                    "node.invoke.cancel" => desk.cancel(&event.payload),
+                    _ => {}
+                },
+                // Too much came at once; whoever waits for what was lost hears it at their deadline.
+                Err(tokio::sync::broadcast::error::RecvError::Lagged(lost)) => tracing::warn!(lost, "events lost"),
+                Err(tokio::sync::broadcast::error::RecvError::Closed) => return,
+            },
+            _ = client.ended() => return,
+            () = stop.cancelled() => return,
+        }
+    }
+}
+
+/// A refusal that somebody may take back while we wait: the node has to be approved first.
+fn may_change(error: &CallError) -> bool {
+    matches!(error, CallError::Refused { error, .. } if error["code"] == "NOT_PAIRED" || error["retryable"] == true)
+}
+
+/// Who dials in, and what it can do.
+fn introduction(options: &Options, state: &NodeState, identity: &Identity) -> Introduction {
+    let path = options.ground.env.get("PATH").map(str::trim).filter(|path| !path.is_empty());
+    let node = Node {
+        name: Some(state.display_name.clone()),
+        commands: COMMANDS.map(str::to_owned).to_vec(),
+        caps: vec!["system".to_owned(), crate::nodes::SKILL_ENV.to_owned()],
+        path_env: Some(path.unwrap_or(bench::DEFAULT_PATH).to_owned()),
+    };
+    let mut introduction = Introduction::node(identity.clone(), node).trusting(&options.ground.env);
+    introduction.params["client"]["platform"] = platform().into();
+    introduction.params["client"]["instanceId"] = state.node_id.as_str().into();
+    match (&options.token, &options.password) {
+        (Some(token), _) => introduction.with_token(token.expose()),
+        (None, Some(password)) => introduction.with_password(password.expose()),
+        (None, None) => introduction,
+    }
+}
+
+/// What the peer calls this system.
+fn platform() -> &'static str {
+    match std::env::consts::OS {
+        "macos" => "darwin",
+        "windows" => "win32",
+        other => other,
+    }
+}

@@ -1,0 +1,200 @@
+//! The desk: how is every request of the gateway done once and answered once?
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::approved::fingerprint;
+use super::bench::{Bench, Failed};
+use super::link::Link;
+use super::order::Order;
+
+/// For how long an answer is kept for whoever asks the same again.
+const MEMORY: Duration = Duration::from_secs(5 * 60);
+
+/// How many answers are kept.
+const MAX_KEPT: usize = 1000;
+
+/// The largest parameters that are read, in bytes.
+const MAX_PARAMS: usize = 4 * 1024 * 1024;
+
+/// What was asked of this machine.
+pub(super) struct Desk {
+    bench: Arc<Bench>,
+    link: Link,
+    /// By the gateway's name for what should be done only once.
+    work: Mutex<HashMap<String, Work>>,
+    tasks: TaskTracker,
+}
+
+struct Work {
+    /// What it is, to tell whether somebody uses the same name for something else.
+    what: String,
+    /// The requests that wait for it.
+    requests: Vec<String>,
+    cancel: CancellationToken,
+    done: watch::Sender<Option<Result<Value, Failed>>>,
+    since: Instant,
+}
+
+/// A request as it came.
+struct Asked {
+    id: String,
+    node: String,
+    command: String,
+    params: Value,
+    key: String,
+    timeout: Option<Duration>,
+}
+
+impl Desk {
+    pub(super) fn new(bench: Arc<Bench>, link: Link) -> Self {
+        Self { bench, link, work: Mutex::default(), tasks: TaskTracker::new() }
+    }
+
+    /// Takes a request. Whatever comes of it is told to the gateway.
+    pub(super) fn take(self: &Arc<Self>, payload: &Value) {
+        let Some(asked) = read(payload) else { return };
+        let what = fingerprint(&json!([asked.command, asked.params]).to_string());
+        let done = {
+            let mut work = self.lock();
+            tidy(&mut work);
+            match work.get_mut(&asked.key) {
+                Some(same) if same.what == what => {
+                    same.requests.push(asked.id.clone());
+                    same.done.subscribe()
+                }
+                Some(_) => {
+                    watch::Sender::new(Some(Err(Failed::invalid("idempotencyKey was used for another request"))))
+                        .subscribe()
+                }
+                None => {
+                    let (cancel, done) = (CancellationToken::new(), watch::Sender::new(None));
+                    let listen = done.subscribe();
+                    let requests = vec![asked.id.clone()];
+                    let since = Instant::now();
+                    work.insert(asked.key.clone(), Work { what, requests, cancel: cancel.clone(), done, since });
+                    self.begin(&asked, cancel);
+                    listen
+                }
+            }
+        };
+        self.answer(asked, done);
+    }
+
+    /// Ends what nobody waits for any more.
+    pub(super) fn cancel(&self, payload: &Value) {
+        let Some(id) = payload["id"].as_str() else { return };
+        for work in self.lock().values_mut() {
+            let before = work.requests.len();
+            work.requests.retain(|request| request != id);
+            if work.requests.is_empty() && before > 0 {
+                work.cancel.cancel();
+            }
+        }
+    }
+
+    /// Ends all that runs.
+    pub(super) fn end_all(&self) {
+        for one in self.lock().values() {
+            one.cancel.cancel();
+        }
+    }
+
+    /// Waits until nothing runs any more.
+    pub(super) async fn ended(&self) {
+        self.link.end();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
+    fn begin(self: &Arc<Self>, asked: &Asked, cancel: CancellationToken) {
+        let desk = Arc::clone(self);
+        let (command, params, key, timeout) =
+            (asked.command.clone(), asked.params.clone(), asked.key.clone(), asked.timeout);
+        self.tasks.spawn(async move {
+            let result = desk.perform(&command, &params, timeout, &cancel).await;
+            if let Some(work) = desk.lock().get(&key) {
+                work.done.send_replace(Some(result));
+            }
+        });
+    }
+
+    async fn perform(
+        &self,
+        command: &str,
+        params: &Value,
+        timeout: Option<Duration>,
+        cancel: &CancellationToken,
+    ) -> Result<Value, Failed> {
+        match command {
+            "system.run" => {
+                let mut order = Order::parse(params).map_err(Failed::invalid)?;
+                // Past the gateway's deadline nobody waits.
+                order.timeout = order.timeout.or(timeout);
+                self.bench.run(&order, &self.link, cancel).await
+            }
+            "system.run.prepare" => self.bench.prepare(params, &self.link).await,
+            "system.which" => self.bench.which(params),
+            "system.execApprovals.get" => self.bench.approvals(),
+            "system.execApprovals.set" => self.bench.set_approvals(params),
+            _ => Err(Failed::unavailable("command not supported")),
+        }
+    }
+
+    /// Tells the gateway what came of a request, as soon as it is known.
+    fn answer(self: &Arc<Self>, asked: Asked, mut done: watch::Receiver<Option<Result<Value, Failed>>>) {
+        let link = self.link.clone();
+        self.tasks.spawn(async move {
+            let result = match done.wait_for(Option::is_some).await.as_deref() {
+                Ok(Some(result)) => result.clone(),
+                // It was ended because nobody waits.
+                Ok(None) | Err(_) => return,
+            };
+            let mut params = json!({"id": asked.id, "nodeId": asked.node, "ok": result.is_ok()});
+            match result {
+                Ok(payload) => params["payloadJSON"] = payload.to_string().into(),
+                Err(failed) => params["error"] = json!({"code": failed.code, "message": failed.message}),
+            }
+            link.deliver("node.invoke.result", params).await;
+        });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Work>> {
+        self.work.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Forgets old answers, and the oldest of too many.
+fn tidy(work: &mut HashMap<String, Work>) {
+    work.retain(|_, one| one.done.borrow().is_none() || one.since.elapsed() < MEMORY);
+    while work.len() >= MAX_KEPT {
+        let done = work.iter().filter(|(_, one)| one.done.borrow().is_some());
+        let Some(oldest) = done.min_by_key(|(_, one)| one.since).map(|(key, _)| key.clone()) else { return };
+        work.remove(&oldest);
+    }
+}
+
+fn read(payload: &Value) -> Option<Asked> {
+    let text = |name: &str| payload[name].as_str().map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
+    let id = text("id")?;
+    let params = match &payload["paramsJSON"] {
+        Value::String(text) if text.len() <= MAX_PARAMS => serde_json::from_str(text).unwrap_or_default(),
+        Value::String(_) => return None,
+        _ => payload["params"].clone(),
+    };
+    Some(Asked {
+        node: text("nodeId")?,
+        command: text("command")?,
+        params,
+        // Without a name it is done each time it is asked for.
+        key: text("idempotencyKey").unwrap_or_else(|| format!("request:{id}")),
+        timeout: payload["timeoutMs"].as_u64().filter(|millis| *millis > 0).map(Duration::from_millis),
+        id,
+    })
+}

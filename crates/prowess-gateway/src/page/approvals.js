@@ -1,0 +1,120 @@
+// Approvals: may this command run? The real command is shown, with everything in it, and one click answers.
+
+import { badge, button, clock, command, el, nothing, put, words } from "./dom.js";
+
+const DECISIONS = [["allow-once", "Allow once", "main"], ["allow-always", "Always allow", ""], ["deny", "Deny", "deny"]];
+const SAID = { "allow-once": ["allowed once", "good"], "allow-always": ["always allowed", "good"], deny: ["denied", "bad"] };
+/** How many answered questions are kept in sight. */
+const KEPT = 30;
+
+export function make(app, panel) {
+  const open = new Map();
+  const done = [];
+  let timer;
+  const waiting = el("div", { class: "stack", "aria-live": "assertive", "aria-label": "Commands that wait" });
+  const past = el("ul", { class: "rows plain-rows", "aria-label": "Answered" });
+  const rest = el("section", { hidden: true }, el("h2", {}, "Answered"), past);
+  put(panel, el("div", { class: "head" }, el("h1", {}, "Approvals"), el("p", { class: "soft" }, "Commands that may only run if you say so. The first answer counts, whoever gives it.")), waiting, rest);
+  empty();
+
+  async function load() {
+    if (!app.link.knows("exec.approval.list")) return;
+    const before = [...open.keys()];
+    try {
+      const known = await app.link.call("exec.approval.list");
+      const list = Array.isArray(known) ? known : known.approvals ?? known.pending ?? known.items ?? [];
+      const waits = list.filter((one) => !one.decision && !one.resolvedAtMs);
+      // What is not known any more was answered or given up while we were away.
+      for (const id of before) if (!waits.some((one) => one.id === id)) close(id);
+      waits.forEach(ask);
+    } catch (error) {
+      app.failed(error);
+    }
+  }
+
+  function empty() {
+    if (open.size === 0) clearInterval(timer);
+    if (open.size === 0) put(waiting, nothing("No command waits", "Questions appear here, on every connected screen, as soon as they come up."));
+    app.asking(open.size);
+  }
+
+  function ask(question) {
+    if (open.has(question.id) || question.expiresAtMs <= Date.now()) return;
+    waiting.querySelector(".nothing")?.remove();
+    const node = card(question, (decision) => answer(question.id, decision));
+    if (open.size === 0) timer = setInterval(tick, 1000);
+    open.set(question.id, { ...question, node });
+    waiting.append(node);
+    tick();
+    app.asking(open.size);
+  }
+
+  async function answer(id, decision) {
+    const buttons = open.get(id)?.node.querySelectorAll("button") ?? [];
+    for (const one of buttons) one.disabled = true;
+    try {
+      await app.link.call("exec.approval.resolve", { id, decision });
+      close(id, decision, "you");
+    } catch (error) {
+      for (const one of buttons) one.disabled = false;
+      app.failed(error);
+    }
+  }
+
+  function close(id, decision, by) {
+    const question = open.get(id);
+    if (!question) return;
+    open.delete(id);
+    const held = question.node.contains(document.activeElement);
+    question.node.remove();
+    const [said, kind] = SAID[decision] ?? ["expired", "dim"];
+    done.unshift(el("li", { class: "answered" }, badge(said, kind), el("code", { class: "theirs" }, command(question.request?.command)), el("span", { class: "soft theirs" }, by && ["by ", words(by), ", "], clock(Date.now()))));
+    done.length = Math.min(done.length, KEPT);
+    put(past, done);
+    rest.hidden = false;
+    empty();
+    if (held) (waiting.querySelector("button") ?? panel).focus();
+  }
+
+  /** Shows how much time is left, and puts away what nobody answered. */
+  function tick() {
+    for (const [id, question] of open) {
+      const left = Math.ceil((question.expiresAtMs - Date.now()) / 1000);
+      if (left <= 0) {
+        close(id);
+        continue;
+      }
+      question.node.querySelector(".left").textContent = `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}`;
+      question.node.querySelector("progress").value = left;
+    }
+  }
+
+  app.link.on("exec.approval.requested", ask);
+  app.link.on("exec.approval.resolved", ({ id, decision, resolvedBy }) => close(id, decision, resolvedBy));
+  return { fresh: load };
+}
+
+function card({ id, request = {}, createdAtMs, expiresAtMs }, answer) {
+  const seconds = Math.max(1, Math.round((expiresAtMs - createdAtMs) / 1000));
+  const argv = request.commandArgv ?? request.systemRunPlan?.argv;
+  const odd = /[^\u0020-\u007e\n]/u.test(request.command ?? "");
+  const facts = [
+    ["Where", request.nodeId ? ["node ", code(request.nodeId)] : words(request.host ?? "this machine")],
+    ["Folder", request.cwd && code(request.cwd)],
+    ["Program", request.resolvedPath && code(request.resolvedPath)],
+    ["Words", argv && el("span", { class: "argv" }, argv.map(code))],
+    ["Variables", request.env && code(Object.keys(request.env).join(" "))],
+    ["Agent", request.agentId && words(request.agentId)],
+    ["Session", request.sessionKey && code(request.sessionKey)],
+    ["Rules", [request.security, request.ask && `ask ${request.ask}`].filter(Boolean).join(", ")],
+  ].filter(([, value]) => value && value.length !== 0);
+  return el("article", { class: "question card", "aria-labelledby": `ask-${id}`, data: { id } },
+    el("div", { class: "line between" }, el("h2", { id: `ask-${id}` }, "May this run?"), el("span", { class: "soft" }, "expires in ", el("span", { class: "left", role: "timer", "aria-live": "off" }))),
+    el("pre", { class: "command theirs", tabindex: 0, "aria-label": "The command" }, command(request.command)),
+    odd && el("p", { class: "warned" }, "There are characters in it that can be mistaken for others or not be seen; they are marked."),
+    el("dl", { class: "facts" }, facts.map(([name, value]) => [el("dt", {}, name), el("dd", { class: "theirs" }, value)])),
+    el("div", { class: "line answers" }, DECISIONS.map(([decision, label, kind]) => button(label, () => answer(decision), { class: kind, data: { decision } }))),
+    el("progress", { max: seconds, value: seconds, "aria-label": "Time left" }));
+}
+
+const code = (text) => el("code", { class: "theirs" }, command(text));

@@ -1,0 +1,35 @@
+//! The files of the page, as they are in the program.
+
+use super::Asset;
+
+/// The page itself.
+pub(super) const INDEX: &str = include_str!("index.html");
+
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+
+/// A file beside this one, under its own name.
+macro_rules! asset {
+    ($name:literal, $kind:expr) => {
+        Asset { name: $name, kind: $kind, text: include_str!($name) }
+    };
+}
+
+/// All other files, as they are asked for below `/assets/`.
+pub(crate) const ASSETS: &[Asset] = &[
+    asset!("style.css", "text/css; charset=utf-8"),
+    asset!("icon.svg", "image/svg+xml"),
+    asset!("app.js", SCRIPT),
+    asset!("approvals.js", SCRIPT),
+    asset!("chat.js", SCRIPT),
+    asset!("dom.js", SCRIPT),
+    asset!("door.js", SCRIPT),
+    asset!("link.js", SCRIPT),
+    asset!("nodes.js", SCRIPT),
+    asset!("picture.js", SCRIPT),
+    asset!("prompt.js", SCRIPT),
+    asset!("sessions.js", SCRIPT),
+    asset!("skills.js", SCRIPT),
+    asset!("skill.js", SCRIPT),
+    asset!("talk.js", SCRIPT),
+    asset!("usage.js", SCRIPT),
+];

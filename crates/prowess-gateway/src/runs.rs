@@ -1,0 +1,379 @@
+//! Runs: how do messages become turns, whoever sends them?
+//!
+//! A session is owned by one task, its desk; everybody else sends it letters. A run is known by its name, so that asking
+//! twice runs once, and the journal knows of it before anybody is told that it was accepted.
+
+mod announced;
+mod desk;
+pub(crate) mod history;
+mod journal;
+pub(crate) mod keys;
+mod known;
+pub(crate) mod listing;
+mod open;
+mod stop_words;
+mod subagents;
+mod teller;
+mod ticket;
+pub(crate) mod tools;
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use prowess_agent::message::Message;
+use prowess_agent::session::{Begun, Removed, SessionKey, Transcripts};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+pub(crate) use desk::Begin;
+pub use journal::JournalError;
+pub(crate) use known::{Ended, How, Run, State, Why};
+pub(crate) use open::Asked;
+pub(crate) use stop_words::means_stop;
+pub(crate) use teller::{Ear, TOOL_EVENTS};
+
+use crate::gateway::Gateway;
+use crate::wire::Refusal;
+use announced::Announced;
+use desk::{Letter, News, Order};
+use journal::Journal;
+use known::Known;
+use subagents::Children;
+use ticket::Ticket;
+
+/// How many letters wait for one session.
+const MAX_LETTERS: usize = 32;
+
+/// How many sessions are open at once.
+const MAX_DESKS: usize = 1_024;
+
+/// How many turns run at once, unless `agents.defaults.maxConcurrent` says otherwise.
+const MAX_TURNS: usize = 256;
+
+/// How many pieces of news wait for a session, and how long each may be, in characters.
+const MAX_NEWS: usize = 64;
+const MAX_NEWS_CHARS: usize = 16 * 1024;
+
+/// The longest name of a run, in bytes.
+const MAX_NAME: usize = 256;
+
+/// How long turns have to end once they are told to.
+const LAST_WORDS: Duration = Duration::from_secs(10);
+
+/// How long turns go on when the gateway is to end, unless something else is said.
+pub(crate) const GRACE: Duration = Duration::from_secs(20);
+
+/// All runs of a gateway.
+pub(crate) struct Runs {
+    known: Known,
+    journal: Journal,
+    desks: Mutex<HashMap<SessionKey, Desk>>,
+    children: Children,
+    announced: Announced,
+    places: Arc<Semaphore>,
+    closing: CancellationToken,
+    tasks: TaskTracker,
+}
+
+/// Where letters for a session go.
+struct Desk {
+    letters: mpsc::Sender<Letter>,
+    news: News,
+}
+
+/// A turn that is asked for.
+pub(crate) struct Wish {
+    /// Its name.
+    pub(crate) id: String,
+    pub(crate) key: SessionKey,
+    /// What is said.
+    pub(crate) text: String,
+    pub(crate) asked: Asked,
+    pub(crate) begin: Begin,
+    /// The connection that hears of its tools.
+    pub(crate) conn: Option<String>,
+    pub(crate) ear: Option<Ear>,
+}
+
+/// What came of asking for a turn.
+pub(crate) enum Started {
+    /// It was accepted.
+    New(Arc<Run>),
+    /// It was asked for before.
+    Known(Arc<Run>),
+}
+
+impl Started {
+    /// The run, new or not.
+    pub(crate) fn run(&self) -> &Arc<Run> {
+        match self {
+            Self::New(run) | Self::Known(run) => run,
+        }
+    }
+}
+
+impl Runs {
+    /// Those of the gateway with this state directory. Runs that an earlier one left behind end here.
+    pub(crate) fn open(state_dir: &Path, config: &serde_json::Value) -> Result<Self, JournalError> {
+        let (journal, past) = Journal::open(&state_dir.join("gateway"))?;
+        let known = Known::default();
+        for one in past {
+            if let Some(ended) = one.ended {
+                known.restore(&one.run, &one.key, ended);
+            }
+        }
+        let places = config["agents"]["defaults"]["maxConcurrent"].as_u64().and_then(|most| usize::try_from(most).ok());
+        Ok(Self {
+            known,
+            journal,
+            desks: Mutex::default(),
+            children: Children::default(),
+            announced: Announced::default(),
+            places: Arc::new(Semaphore::new(places.unwrap_or(MAX_TURNS).clamp(1, MAX_TURNS))),
+            closing: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+        })
+    }
+
+    /// Starts a turn, or says which one it is already.
+    pub(crate) fn start(&self, gateway: &Arc<Gateway>, wish: Wish) -> Result<Started, Refusal> {
+        let Wish { id, key, text, asked, begin, conn, ear } = wish;
+        let join = |run: &Run| {
+            if let Some(conn) = &conn {
+                run.join(conn);
+            }
+        };
+        if let Some(run) = self.known.get(&id) {
+            join(&run);
+            return Ok(Started::Known(run));
+        }
+        let ticket = match self.ticket(gateway, &id, &key) {
+            Ok(ticket) => ticket,
+            // Somebody else may have asked for it at the same moment.
+            Err(refusal) => return self.known.get(&id).inspect(|run| join(run)).map(Started::Known).ok_or(refusal),
+        };
+        let run = Arc::clone(ticket.run());
+        join(&run);
+        let order = Order { ticket, text, asked, begin, ear };
+        if let Err(refusal) = self.post(gateway, &key, Letter::Turn(Box::new(order))) {
+            // It was never accepted, so it may be asked for again.
+            self.known.forget(&id);
+            return Err(refusal);
+        }
+        Ok(Started::New(run))
+    }
+
+    /// The run of that name, if it is remembered.
+    pub(crate) fn get(&self, id: &str) -> Option<Arc<Run>> {
+        self.known.get(id)
+    }
+
+    /// Ends the runs of a session, and of the sub-agents that it started. Says which.
+    pub(crate) fn stop_session(&self, key: &SessionKey, why: Why) -> Vec<String> {
+        let runs = self.known.open(key);
+        for run in &runs {
+            run.stop(why);
+        }
+        for child in self.children.of(key) {
+            for run in self.known.open(&child) {
+                run.stop(why);
+            }
+        }
+        runs.iter().map(|run| run.id.clone()).collect()
+    }
+
+    /// Lets the model of a session know of something. If nobody speaks with it, a turn begins for that.
+    pub(crate) fn wake(&self, gateway: &Arc<Gateway>, key: &SessionKey, text: &str) {
+        if self.closing.is_cancelled() {
+            return;
+        }
+        let text = printable(text);
+        let mut desks = self.lock();
+        let Ok(desk) = self.desk(&mut desks, gateway, key) else {
+            tracing::warn!(session = %key, "too many sessions are open; it does not hear its news");
+            return;
+        };
+        let mut news = desk.news.lock().unwrap_or_else(PoisonError::into_inner);
+        if news.len() >= MAX_NEWS {
+            news.remove(0);
+        }
+        news.push(text);
+        drop(news);
+        // With a full queue it is told with one of the turns that wait.
+        let _ = desk.letters.try_send(Letter::News);
+    }
+
+    /// Begins a new session behind `key`, after what goes on there was ended.
+    pub(crate) async fn renew(&self, gateway: &Arc<Gateway>, key: &SessionKey) -> Result<Begun, Refusal> {
+        self.stop_session(key, Why::Asked);
+        self.request(gateway, key, Letter::Renew).await
+    }
+
+    /// Removes a session, after what goes on there was ended.
+    pub(crate) async fn remove(
+        &self,
+        gateway: &Arc<Gateway>,
+        key: &SessionKey,
+        transcripts: Transcripts,
+    ) -> Result<Removed, Refusal> {
+        self.stop_session(key, Why::Asked);
+        self.request(gateway, key, |reply| Letter::Remove(transcripts, reply)).await
+    }
+
+    /// Says something in the model's name.
+    pub(crate) async fn inject(
+        &self,
+        gateway: &Arc<Gateway>,
+        key: &SessionKey,
+        text: String,
+    ) -> Result<(String, Message), Refusal> {
+        self.request(gateway, key, |reply| Letter::Inject(text, reply)).await
+    }
+
+    /// Ends everything: new turns are refused, those that wait fail, those that run have `grace` to come to their end
+    /// and are interrupted then. All of it is on disk when this returns.
+    pub(crate) async fn park(&self, grace: Duration) {
+        self.closing.cancel();
+        self.tasks.close();
+        if tokio::time::timeout(grace, self.tasks.wait()).await.is_err() {
+            for run in self.known.all_open() {
+                run.stop(Why::Gateway);
+            }
+            if tokio::time::timeout(LAST_WORDS, self.tasks.wait()).await.is_err() {
+                tracing::warn!("some turns did not end in time; the next gateway says so");
+            }
+        }
+        self.journal.close();
+    }
+
+    /// Lets go of everything at once, as if the gateway was killed.
+    pub(crate) fn abandon(&self) {
+        self.journal.close();
+        self.closing.cancel();
+        for run in self.known.all_open() {
+            run.stop(Why::Gateway);
+        }
+    }
+
+    /// A new run of that name.
+    fn ticket(&self, gateway: &Arc<Gateway>, id: &str, key: &SessionKey) -> Result<Ticket, Refusal> {
+        if self.closing.is_cancelled() {
+            return Err(Refusal::unavailable("the gateway is stopping and takes no more messages; try again later"));
+        }
+        if id.len() > MAX_NAME {
+            return Err(Refusal::invalid(format!("the idempotencyKey is longer than {MAX_NAME} bytes; shorten it")));
+        }
+        let run = match self.known.begin(id, key) {
+            known::Begun::New(run) => run,
+            known::Begun::Known => return Err(Refusal::invalid(format!("the run {id} has begun already"))),
+            known::Begun::Full => {
+                let why = "too many runs go on at once; wait until some of them are over";
+                return Err(Refusal::unavailable(why).retry_after(1_000));
+            }
+        };
+        if let Err(error) = self.journal.begun(&run) {
+            self.known.forget(id);
+            return Err(Refusal::unavailable(format!("the journal of runs cannot be written: {error}")));
+        }
+        Ok(Ticket::new(gateway, run))
+    }
+
+    /// A run is over: on disk first, and then for those who wait.
+    fn finish(&self, run: &Run, ended: Ended) {
+        if run.is_over() {
+            return;
+        }
+        if let Err(error) = self.journal.ended(&run.id, &ended) {
+            tracing::error!(run = run.id, "the journal of runs cannot be written: {error}");
+        }
+        run.end(ended);
+    }
+
+    async fn request<T>(
+        &self,
+        gateway: &Arc<Gateway>,
+        key: &SessionKey,
+        letter: impl FnOnce(desk::Reply<T>) -> Letter,
+    ) -> Result<T, Refusal> {
+        let (reply, answer) = oneshot::channel();
+        self.post(gateway, key, letter(reply))?;
+        answer.await.unwrap_or_else(|_| Err(Refusal::unavailable("the gateway is stopping; try again later")))
+    }
+
+    /// Sends a letter to a session.
+    fn post(&self, gateway: &Arc<Gateway>, key: &SessionKey, letter: Letter) -> Result<(), Refusal> {
+        let mut desks = self.lock();
+        let desk = self.desk(&mut desks, gateway, key)?;
+        desk.letters.try_send(letter).map_err(|_| {
+            let why = format!("{MAX_LETTERS} messages wait for the session {key} already; wait for an answer first");
+            Refusal::unavailable(why).retry_after(1_000)
+        })
+    }
+
+    /// The desk of a session, which is made if there is none. Letters are sent under the same lock, so that none is sent
+    /// to a desk that is being given up.
+    fn desk<'a>(
+        &self,
+        desks: &'a mut HashMap<SessionKey, Desk>,
+        gateway: &Arc<Gateway>,
+        key: &SessionKey,
+    ) -> Result<&'a Desk, Refusal> {
+        // One whose task was lost is made anew.
+        if desks.get(key).is_some_and(|desk| desk.letters.is_closed()) {
+            desks.remove(key);
+        }
+        if desks.len() >= MAX_DESKS && !desks.contains_key(key) {
+            let why = format!("{MAX_DESKS} sessions are open at once; wait until some of them are done");
+            return Err(Refusal::unavailable(why).retry_after(1_000));
+        }
+        Ok(desks.entry(key.clone()).or_insert_with(|| {
+            let (letters, inbox) = mpsc::channel(MAX_LETTERS);
+            let news = News::default();
+            self.tasks.spawn(desk::keep(Arc::clone(gateway), key.clone(), inbox, Arc::clone(&news)));
+            Desk { letters, news }
+        }))
+    }
+
+    /// Gives a desk up, unless a letter came. Says whether it was.
+    fn retire(&self, key: &SessionKey, inbox: &mpsc::Receiver<Letter>) -> bool {
+        let mut desks = self.lock();
+        if !inbox.is_empty() {
+            return false;
+        }
+        desks.remove(key);
+        true
+    }
+
+    fn closing(&self) -> CancellationToken {
+        self.closing.clone()
+    }
+
+    /// A place among those that run.
+    async fn place(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.places).acquire_owned().await.ok()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<SessionKey, Desk>> {
+        self.desks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a run said, for who wants nothing but that.
+pub(crate) fn answer_text(ended: &Ended) -> String {
+    let payloads = ended.payload["result"]["payloads"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let texts = payloads.iter().filter_map(|payload| payload["text"].as_str()).filter(|text| !text.is_empty());
+    texts.collect::<Vec<_>>().join("\n\n")
+}
+
+/// `text` without control characters that a log or a terminal would act on, and not too long.
+fn printable(text: &str) -> String {
+    let is_shown = |c: &char| matches!(c, '\n' | '\t') || !c.is_control();
+    let mut shown: String = text.chars().filter(is_shown).take(MAX_NEWS_CHARS).collect();
+    if text.chars().nth(MAX_NEWS_CHARS).is_some() {
+        shown.push('…');
+    }
+    shown
+}

@@ -1,0 +1,294 @@
+//! A desk: one task that owns one session. Everybody else sends it letters.
+//!
+//! Letters are dealt with one after the other, so nothing of a session happens twice at once. A desk where nothing
+//! happens is given up after a moment, and with it the session, so that another program can go on with it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use prowess_agent::event::End;
+use prowess_agent::frame;
+use prowess_agent::message::{Message, now};
+use prowess_agent::session::{Begun, Removed, SessionKey, Transcripts};
+use prowess_agent::{Outcome, Run as Turn};
+use prowess_host::sessions;
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use super::journal::LEFT_BEHIND;
+use super::known::{Ended, How, Run, Why};
+use super::open::{Asked, NotReady, Open};
+use super::teller::{Ear, Teller};
+use super::ticket::Ticket;
+use crate::aside::blocking;
+use crate::gateway::Gateway;
+use crate::metrics;
+use crate::telemetry::{Kind, Span};
+use crate::wire::Refusal;
+
+/// After how long a desk where nothing happens is given up.
+const IDLE: Duration = Duration::from_secs(5);
+
+/// How long, and how often, a session is waited for that another program has.
+const BUSY: (Duration, u32) = (Duration::from_millis(200), 150);
+
+/// What is said to a model when somebody begins anew and says nothing else.
+const ANEW: &str = "A new session begins. Greet the person briefly, and ask what they would like to do.";
+
+/// What a session is sent.
+pub(super) enum Letter {
+    /// Somebody says something.
+    Turn(Box<Order>),
+    /// Something happened that the model should know of.
+    News,
+    /// Somebody says something in the model's name.
+    Inject(String, Reply<(String, Message)>),
+    /// The session begins anew.
+    Renew(Reply<Begun>),
+    /// The session goes away.
+    Remove(Transcripts, Reply<Removed>),
+}
+
+/// Where an answer goes.
+pub(super) type Reply<T> = oneshot::Sender<Result<T, Refusal>>;
+
+/// A turn that was asked for.
+pub(super) struct Order {
+    pub(super) ticket: Ticket,
+    pub(super) text: String,
+    pub(super) asked: Asked,
+    pub(super) begin: Begin,
+    pub(super) ear: Option<Ear>,
+}
+
+/// Whether a turn goes on with what was said before.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Begin {
+    /// It does.
+    #[default]
+    GoOn,
+    /// It begins a new session behind the same key.
+    Anew,
+}
+
+/// What the model should know of at its next turn.
+pub(super) type News = Arc<Mutex<Vec<String>>>;
+
+struct Desk {
+    gateway: Arc<Gateway>,
+    key: SessionKey,
+    news: News,
+    open: Option<Open>,
+}
+
+/// Keeps a session until nothing happens any more.
+pub(super) async fn keep(gateway: Arc<Gateway>, key: SessionKey, mut letters: mpsc::Receiver<Letter>, news: News) {
+    let closing = gateway.runs.closing();
+    let mut desk = Desk { gateway, key, news, open: None };
+    loop {
+        let letter = tokio::select! {
+            biased;
+            () = closing.cancelled() => break,
+            letter = letters.recv() => letter,
+            () = tokio::time::sleep(IDLE) => {
+                if desk.gateway.runs.retire(&desk.key, &letters) {
+                    break;
+                }
+                continue;
+            }
+        };
+        let Some(letter) = letter else { break };
+        desk.open_letter(letter).await;
+    }
+    if let Some(open) = &desk.open {
+        desk.gateway.runs.announced.keep(&desk.key, open.conversation.announced());
+    }
+    // What is still in the queue is dropped with it, and ends by that.
+    letters.close();
+}
+
+impl Desk {
+    async fn open_letter(&mut self, letter: Letter) {
+        match letter {
+            Letter::Turn(order) => self.turn(*order).await,
+            Letter::News => self.tell_news().await,
+            // Who no longer waits for an answer does not get one.
+            Letter::Inject(text, reply) => drop(reply.send(self.inject(&text).await)),
+            Letter::Renew(reply) => drop(reply.send(self.renew().await)),
+            Letter::Remove(transcripts, reply) => drop(reply.send(self.remove(transcripts).await)),
+        }
+    }
+
+    /// A turn of its own, if the model has not heard the news with another.
+    async fn tell_news(&mut self) {
+        let is_empty = self.news.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
+        if is_empty {
+            return;
+        }
+        let id = uuid::Uuid::new_v4().to_string();
+        let Ok(ticket) = self.gateway.runs.ticket(&self.gateway, &id, &self.key) else { return };
+        let (asked, begin) = (Asked::default(), Begin::GoOn);
+        self.turn(Order { ticket, text: String::new(), asked, begin, ear: None }).await;
+    }
+
+    async fn turn(&mut self, order: Order) {
+        let Order { ticket, text, asked, begin, ear } = order;
+        let run = Arc::clone(ticket.run());
+        let teller = Teller::new(&self.gateway, &run, ear);
+        let Some(_place) = self.place(&run).await else {
+            teller.never_began();
+            let stopped = run.why() == Some(Why::Gateway);
+            ticket.end(if stopped { Ended::failed(&run.id, None, LEFT_BEHIND) } else { Ended::stopped(&run.id) });
+            return;
+        };
+        if let Err(why) = self.ready(&run.cancel, &asked, begin).await {
+            teller.failed(&why);
+            ticket.end(Ended::failed(&run.id, None, &why));
+            return;
+        }
+        let text = self.with_news(text, begin);
+        let Some(open) = &mut self.open else { return };
+        if open.is_full {
+            teller.tell_results();
+        }
+        run.begin();
+        let turn = Turn { id: run.id.clone(), events: teller.events(), cancel: run.cancel.clone() };
+        let span = self.gateway.telemetry.span("turn", Kind::Internal);
+        let said = open.conversation.say(&text, &turn).await;
+        self.gateway.telemetry.ended(span.map(|span| measured(said.as_ref().ok(), span)));
+        let ended = match said {
+            Ok(outcome) => {
+                count(&self.gateway, &outcome);
+                ended(&run, &outcome)
+            }
+            Err(error) => {
+                // The transcript may be somebody else's now.
+                self.open = None;
+                Ended::failed(&run.id, run.started(), &error.to_string())
+            }
+        };
+        ticket.end(ended);
+    }
+
+    /// Waits until there is a place among those that run; nothing if the run is ended before.
+    async fn place(&self, run: &Run) -> Option<OwnedSemaphorePermit> {
+        tokio::select! {
+            biased;
+            () = run.cancel.cancelled() => None,
+            place = self.gateway.runs.place() => place,
+        }
+    }
+
+    async fn ready(&mut self, cancel: &CancellationToken, asked: &Asked, begin: Begin) -> Result<(), String> {
+        if begin == Begin::Anew {
+            self.renew().await.map_err(|refusal| refusal.message)?;
+        }
+        let mut left = BUSY.1;
+        loop {
+            let (gateway, key, asked) = (Arc::clone(&self.gateway), self.key.clone(), asked.clone());
+            let old = self.open.take();
+            let ready = blocking(move || Open::ready(&gateway, &key, &asked, old)).await;
+            match ready.map_err(|refusal| refusal.message)? {
+                Ok(open) => {
+                    self.open = Some(open);
+                    return Ok(());
+                }
+                Err(NotReady::Busy(_)) if left > 0 && !cancel.is_cancelled() => {
+                    left -= 1;
+                    tokio::time::sleep(BUSY.0).await;
+                }
+                Err(why) => return Err(why.to_string()),
+            }
+        }
+    }
+
+    /// `text` after what the model should know of. A command stays as it is, and the news for later.
+    fn with_news(&self, text: String, begin: Begin) -> String {
+        if text.trim_start().starts_with('/') {
+            return text;
+        }
+        let news = std::mem::take(&mut *self.news.lock().unwrap_or_else(PoisonError::into_inner));
+        let text = if text.is_empty() && begin == Begin::Anew { ANEW.to_owned() } else { text };
+        let lines: Vec<String> = news.iter().map(|line| format!("System: {line}")).collect();
+        match (lines.is_empty(), text.is_empty()) {
+            (true, _) => text,
+            (false, true) => lines.join("\n"),
+            (false, false) => format!("{}\n\n{text}", lines.join("\n")),
+        }
+    }
+
+    async fn inject(&mut self, text: &str) -> Result<(String, Message), Refusal> {
+        if self.open.is_none() {
+            self.ready(&CancellationToken::new(), &Asked::default(), Begin::GoOn)
+                .await
+                .map_err(Refusal::unavailable)?;
+        }
+        let Some(open) = &mut self.open else { return Err(Refusal::unavailable("the session is not open")) };
+        let injected = open.conversation.inject(text);
+        injected.map(|(id, message)| (id.to_string(), message)).map_err(|error| Refusal::unavailable(error.to_string()))
+    }
+
+    async fn renew(&mut self) -> Result<Begun, Refusal> {
+        self.open = None;
+        let (gateway, key) = (Arc::clone(&self.gateway), self.key.clone());
+        blocking(move || {
+            let view = gateway.agents.get(Some(key.agent()))?.view();
+            sessions(&view.context).reset(&key).map_err(|error| Refusal::unavailable(error.to_string()))
+        })
+        .await?
+    }
+
+    async fn remove(&mut self, transcripts: Transcripts) -> Result<Removed, Refusal> {
+        self.open = None;
+        let (gateway, key) = (Arc::clone(&self.gateway), self.key.clone());
+        blocking(move || {
+            let view = gateway.agents.get(Some(key.agent()))?.view();
+            sessions(&view.context).remove(&key, transcripts).map_err(|error| Refusal::unavailable(error.to_string()))
+        })
+        .await?
+    }
+}
+
+/// Puts a turn into the numbers.
+fn count(gateway: &Gateway, outcome: &Outcome) {
+    let how = match &outcome.end {
+        End::Answered => metrics::Ended::Done,
+        End::Interrupted => metrics::Ended::Stopped,
+        End::Failed(_) => metrics::Ended::Failed,
+    };
+    gateway.metrics.turn_ended(how, outcome.took, &outcome.usage);
+    for call in &outcome.calls {
+        let how = if call.is_error { metrics::Ended::Failed } else { metrics::Ended::Done };
+        gateway.metrics.tool_ended(&call.tool, how);
+    }
+}
+
+/// A turn in a trace.
+fn measured(outcome: Option<&Outcome>, span: Span) -> Span {
+    let Some(outcome) = outcome else { return span.failed("not saved") };
+    let span = span
+        .attribute("gen_ai.request.model", outcome.model.as_str())
+        .attribute("gen_ai.usage.input_tokens", outcome.usage.input)
+        .attribute("gen_ai.usage.output_tokens", outcome.usage.output);
+    match &outcome.end {
+        End::Answered => span,
+        End::Interrupted => span.failed("interrupted"),
+        End::Failed(_) => span.failed("failed"),
+    }
+}
+
+/// How a turn ended, for those who asked for it.
+fn ended(run: &Run, outcome: &Outcome) -> Ended {
+    let mut payload = frame::result(outcome);
+    let how = match &outcome.end {
+        End::Answered => How::Done,
+        End::Interrupted if run.why() == Some(Why::Gateway) => {
+            payload["status"] = "error".into();
+            payload["summary"] = LEFT_BEHIND.into();
+            How::Failed(LEFT_BEHIND.to_owned())
+        }
+        End::Interrupted => How::Stopped,
+        End::Failed(why) => How::Failed(why.clone()),
+    };
+    Ended { started: run.started(), at: now(), how, payload }
+}

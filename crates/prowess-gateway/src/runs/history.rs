@@ -1,0 +1,148 @@
+//! History: what is shown of a conversation, and how much of it?
+//!
+//! What a transcript keeps for programs is left out, long texts are cut, and all of it together stays small enough for
+//! one answer.
+
+use serde_json::{Value, json};
+
+/// The longest text of one piece, in characters.
+const MAX_TEXT: usize = 12_000;
+
+/// The largest message, and the largest answer, in bytes of JSON.
+const MAX_MESSAGE: usize = 128 * 1024;
+const MAX_ANSWER: usize = 6 * 1024 * 1024;
+
+/// What stands in the place of a message that is too large.
+const TOO_LARGE: &str = "[chat.history omitted: message too large]";
+
+/// The last `limit` messages, as they are shown.
+pub(crate) fn shown(messages: Vec<Value>, limit: usize) -> Vec<Value> {
+    let from = messages.len().saturating_sub(limit);
+    let messages: Vec<Value> = messages.into_iter().skip(from).map(|message| small(show(message))).collect();
+    let mut room = MAX_ANSWER;
+    let mut kept: Vec<Value> = Vec::new();
+    for message in messages.into_iter().rev() {
+        let size = message.to_string().len() + 1;
+        if size > room {
+            break;
+        }
+        room -= size;
+        kept.push(message);
+    }
+    kept.reverse();
+    kept
+}
+
+/// One message, without what is for programs only.
+fn show(mut message: Value) -> Value {
+    let Some(fields) = message.as_object_mut() else { return message };
+    for name in ["details", "usage", "cost"] {
+        fields.remove(name);
+    }
+    match fields.get_mut("content") {
+        Some(Value::String(text)) => cut(text),
+        Some(Value::Array(blocks)) => blocks.iter_mut().for_each(show_block),
+        _ => {}
+    }
+    message
+}
+
+fn show_block(block: &mut Value) {
+    let Some(fields) = block.as_object_mut() else { return };
+    for name in ["thinkingSignature", "textSignature", "thoughtSignature"] {
+        fields.remove(name);
+    }
+    for name in ["text", "thinking", "partialJson", "arguments"] {
+        if let Some(Value::String(text)) = fields.get_mut(name) {
+            cut(text);
+        }
+    }
+    if fields.get("type").is_some_and(|kind| kind == "image")
+        && let Some(Value::String(data)) = fields.remove("data")
+    {
+        fields.insert("omitted".to_owned(), true.into());
+        fields.insert("bytes".to_owned(), data.len().into());
+    }
+}
+
+fn cut(text: &mut String) {
+    if let Some((at, _)) = text.char_indices().nth(MAX_TEXT) {
+        text.truncate(at);
+        text.push_str("\n...(truncated)...");
+    }
+}
+
+/// The message, or what stands in its place.
+fn small(message: Value) -> Value {
+    if message.to_string().len() <= MAX_MESSAGE {
+        return message;
+    }
+    json!({
+        "role": message["role"],
+        "timestamp": message["timestamp"],
+        "content": [{"type": "text", "text": TOO_LARGE}],
+        "__openclaw": {"truncated": true, "reason": "oversized"},
+    })
+}
+
+/// The words of a message, without thoughts and calls.
+pub(crate) fn words(message: &Value) -> String {
+    match &message["content"] {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => {
+            let texts =
+                blocks.iter().filter(|block| block["type"] == "text").filter_map(|block| block["text"].as_str());
+            texts.collect::<Vec<_>>().join("\n")
+        }
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_for_people_is_shown() {
+        let message = json!({
+            "role": "assistant", "usage": {"input": 1}, "cost": 1, "details": {}, "timestamp": 5, "model": "m",
+            "content": [
+                {"type": "thinking", "thinking": "t", "thinkingSignature": "s"},
+                {"type": "text", "text": "a", "textSignature": "s"},
+                {"type": "image", "data": "abcd", "mimeType": "image/png"},
+            ],
+        });
+        let expected = json!({
+            "role": "assistant", "timestamp": 5, "model": "m",
+            "content": [
+                {"type": "thinking", "thinking": "t"},
+                {"type": "text", "text": "a"},
+                {"type": "image", "mimeType": "image/png", "omitted": true, "bytes": 4},
+            ],
+        });
+        assert_eq!(shown(vec![message], 10), [expected]);
+    }
+
+    #[test]
+    fn long_texts_are_cut_and_large_messages_replaced() {
+        let long = json!({"role": "user", "content": "ä".repeat(MAX_TEXT + 1)});
+        let cut = shown(vec![long], 1);
+        assert!(cut[0]["content"].as_str().is_some_and(|text| text.ends_with("ä\n...(truncated)...")));
+        let blocks: Vec<Value> = (0..20).map(|_| json!({"type": "text", "text": "x".repeat(MAX_TEXT)})).collect();
+        let large = json!({"role": "toolResult", "content": blocks, "timestamp": 7});
+        let small = shown(vec![large], 1);
+        assert_eq!(small[0]["content"][0]["text"], TOO_LARGE);
+        assert_eq!(small[0]["timestamp"], 7);
+    }
+
+    #[test]
+    fn the_newest_are_kept_and_all_of_it_is_bounded() {
+        let one = |number: usize| json!({"role": "user", "content": format!("{number} {}", "x".repeat(MAX_TEXT - 10))});
+        let messages: Vec<Value> = (0..600).map(one).collect();
+        assert_eq!(shown(messages.clone(), 3), messages[597..]);
+        let all = shown(messages.clone(), 600);
+        assert!(Value::from(all.clone()).to_string().len() <= MAX_ANSWER + 2);
+        assert!(all.len() > 400);
+        assert_eq!(all.last(), messages.last());
+    }
+}

@@ -1,0 +1,103 @@
+//! The server: who is listened to on the port?
+//!
+//! Our own loop instead of a ready-made one, because it has to know who connects: how many there are, how many of them
+//! have not said who they are, and how much those may send.
+
+mod metered;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{ConnectInfo, Request};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::door::Full;
+use crate::gateway::Gateway;
+use crate::http;
+pub(crate) use metered::Meter;
+use metered::Metered;
+
+/// How long to wait when the system has no more descriptors for us.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// What the head of a request may have.
+const MAX_HEAD: usize = 64 * 1024;
+
+/// Answers until the gateway is told to stop.
+pub(crate) async fn serve(gateway: Arc<Gateway>, socket: TcpListener) {
+    let router = http::router(Arc::clone(&gateway));
+    let mut full = None;
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            () = gateway.stop.cancelled() => return,
+            accepted = socket.accept() => accepted,
+        };
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                tracing::warn!("cannot accept a connection: {error}");
+                tokio::time::sleep(PAUSE).await;
+                continue;
+            }
+        };
+        match gateway.door.open(peer.ip()) {
+            Ok(ticket) => {
+                full = None;
+                let meter = Arc::new(Meter::new(ticket));
+                gateway.connections.spawn(answer(Arc::clone(&gateway), router.clone(), stream, peer, meter));
+            }
+            Err(why) => {
+                gateway.metrics.turned_away();
+                note_full(&mut full, why, peer);
+            }
+        }
+    }
+}
+
+/// Logs that there is no room, once until there is.
+fn note_full(full: &mut Option<Full>, why: Full, peer: SocketAddr) {
+    if full.replace(why) != Some(why) {
+        let why = match why {
+            Full::Connections => "there are as many connections as there may be",
+            Full::Strangers => "too many from there have not said who they are",
+        };
+        tracing::warn!(from = %peer.ip(), "hung up: {why}");
+    }
+}
+
+async fn answer(gateway: Arc<Gateway>, router: Router, stream: TcpStream, peer: SocketAddr, meter: Arc<Meter>) {
+    // Small frames are to arrive now, not together with the next one.
+    let _ = stream.set_nodelay(true);
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(gateway.limits.handshake).max_buf_size(MAX_HEAD);
+    let stream = TokioIo::new(Metered::new(stream, Arc::clone(&meter)));
+    let service = tower::service_fn({
+        let gateway = Arc::clone(&gateway);
+        move |request: axum::http::Request<_>| {
+            let mut request: Request = request.map(axum::body::Body::new);
+            request.extensions_mut().insert(ConnectInfo(peer));
+            http::answer(Arc::clone(&gateway), router.clone(), request, peer, Arc::clone(&meter))
+        }
+    });
+    let connection = builder.serve_connection_with_upgrades(stream, TowerToHyperService::new(service));
+    let mut connection = std::pin::pin!(connection);
+    let served = tokio::select! {
+        served = connection.as_mut() => served,
+        () = gateway.stop.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            tokio::select! {
+                served = connection => served,
+                () = gateway.end.cancelled() => return,
+            }
+        }
+    };
+    if let Err(error) = served {
+        tracing::debug!(from = %peer.ip(), "a connection ended: {error}");
+    }
+}

@@ -1,0 +1,65 @@
+//! How the gateway is, and what it wrote down.
+
+use prowess_testkit::Tree;
+use serde_json::json;
+
+use super::room::Room;
+use super::{has_keys, reader};
+
+#[tokio::test]
+async fn health_and_status_have_what_openclaws_programs_read() {
+    let index = json!({
+        "agent:main:main": {"sessionId": "s1", "updatedAt": 1_794_808_640_000_u64, "totalTokens": 50, "contextTokens": 200},
+        "agent:main:old": {"sessionId": "s2", "updatedAt": 1_794_000_000_000_u64},
+    });
+    let room = Room::open(Tree::new().file(".openclaw/agents/main/sessions/sessions.json", index.to_string())).await;
+    let client = room.operator().await;
+    let health = client.call("health", json!({})).await.expect("an answer");
+    has_keys(&health, "health");
+    has_keys(&health["agents"][0], "health.agents");
+    has_keys(&health["agents"][0]["heartbeat"], "health.agents.heartbeat");
+    has_keys(&health["sessions"], "health.sessions");
+    assert_eq!((&health["ok"], &health["sessions"]["count"]), (&json!(true), &json!(2)));
+    assert_eq!(health["sessions"]["recent"][0]["key"], "agent:main:main");
+
+    let status = client.call("status", json!({})).await.expect("an answer");
+    has_keys(&status, "status");
+    has_keys(&status["sessions"], "status.sessions");
+    has_keys(&status["heartbeat"], "status.heartbeat");
+    assert_eq!(status["sessions"]["recent"][0]["percentUsed"], 25);
+    assert_eq!(status["gateway"]["connections"], json!({"node": 0, "operator": 1}));
+
+    let channels = client.call("channels.status", json!({"probe": false})).await.expect("an answer");
+    has_keys(&channels, "channels.status");
+    assert_eq!(client.call("last-heartbeat", json!({})).await.expect("an answer"), json!(null));
+    room.running.end().await;
+}
+
+#[tokio::test]
+async fn who_may_only_look_is_not_told_about_conversations() {
+    let index = json!({"agent:main:main": {"sessionId": "s1", "updatedAt": 5}});
+    let room = Room::open(Tree::new().file(".openclaw/agents/main/sessions/sessions.json", index.to_string())).await;
+    let status = reader(&room).await.call("status", json!({})).await.expect("an answer");
+    assert_eq!((&status["sessions"]["recent"], &status["sessions"]["paths"]), (&json!([]), &json!([])));
+    assert_eq!(status["sessions"]["byAgent"][0]["path"], "[redacted]");
+    assert_eq!(status["sessions"]["count"], 1);
+    room.running.end().await;
+}
+
+#[tokio::test]
+async fn the_log_is_read_from_where_it_was_left() {
+    let room = Room::open(Tree::new()).await;
+    let client = room.operator().await;
+    let empty = client.call("logs.tail", json!({})).await.expect("an answer");
+    has_keys(&empty, "logs.tail");
+    assert_eq!((&empty["lines"], &empty["cursor"]), (&json!([]), &json!(0)));
+    let path = room.tree.path(".openclaw/logs/gateway.log");
+    std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+    std::fs::write(&path, "{\"0\":\"one\"}\n{\"0\":\"two\"}\n").expect("written");
+    let first = client.call("logs.tail", json!({"limit": 1})).await.expect("an answer");
+    assert_eq!((&first["lines"], &first["truncated"]), (&json!(["{\"0\":\"two\"}"]), &json!(false)));
+    std::fs::write(&path, "{\"0\":\"one\"}\n{\"0\":\"two\"}\n{\"0\":\"three\"}\n").expect("written");
+    let next = client.call("logs.tail", json!({"cursor": first["cursor"]})).await.expect("an answer");
+    assert_eq!(next["lines"], json!(["{\"0\":\"three\"}"]));
+    room.running.end().await;
+}

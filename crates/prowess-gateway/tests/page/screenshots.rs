@@ -1,0 +1,73 @@
+//! Pictures of the page for the documentation.
+//!
+//! `cargo nextest run -p prowess-gateway --run-ignored all -E 'test(pictures_of_every_view)'` renews them.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::browser::Browser;
+use crate::demo;
+use crate::room::Room;
+use crate::stage::Stage;
+
+const LIGHT: [&str; 7] = ["skills", "prompt", "chat", "approvals", "nodes", "sessions", "usage"];
+const DARK: [&str; 3] = ["skills", "chat", "usage"];
+const SMALL: [&str; 2] = ["skills", "approvals"];
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "writes files; run it by name to renew the pictures"]
+async fn pictures_of_every_view() {
+    let folder = std::env::var_os("PROWESS_SCREENSHOTS_DIR")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/screenshots"), PathBuf::from);
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let stage = Stage::open(Room::open(demo::home()).await, demo::script).await;
+    let browser = Browser::open().await;
+    let small = json!({"width": 400, "height": 820, "deviceScaleFactor": 1, "mobile": true});
+    let sets: [(&str, &str, &[&str]); 3] =
+        [("light", "light", &LIGHT), ("dark", "dark", &DARK), ("small", "dark", &SMALL)];
+    for (name, scheme, views) in sets {
+        let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
+        browser.cdp("Emulation.setEmulatedMedia", json!({"features": features})).await;
+        if name == "small" {
+            browser.cdp("Emulation.setDeviceMetricsOverride", small.clone()).await;
+        }
+        browser.visit("about:blank").await;
+        browser.visit(&stage.url()).await;
+        browser.reads("#panel-skills", "weather").await;
+        for view in views {
+            if *view == "approvals" {
+                stage.tell("exec.approval.requested", &demo::question("q1", demo::TRICKY));
+            }
+            browser.click(&format!("#tab-{view}")).await;
+            prepare(&browser, view).await;
+            // Only for the looks: whatever moves has come to rest.
+            tokio::time::sleep(Duration::from_millis(400)).await;
+            let picture = browser.client.screenshot().await.expect("a picture");
+            assert!(picture.len() < 200_000, "{view}: {}", picture.len());
+            std::fs::write(folder.join(format!("{view}-{name}.png")), picture).expect("written");
+        }
+    }
+    browser.is_unharmed().await;
+    browser.close().await;
+}
+
+/// Waits for what a view shows, and chooses what is worth a picture.
+async fn prepare(browser: &Browser, view: &str) {
+    match view {
+        "skills" => {
+            browser.click("[data-skill='sql-look']").await;
+            browser.reads(".detail", "What keeps it back").await;
+        }
+        "prompt" => browser.reads("#panel-prompt", "The room for skills").await,
+        "chat" => browser.reads("#panel-chat .log", "umbrella at home").await,
+        "approvals" => browser.reads("#panel-approvals", "May this run?").await,
+        "nodes" => browser.reads("#panel-nodes", "attic").await,
+        "sessions" => {
+            browser.click("#panel-sessions .row").await;
+            browser.reads("#panel-sessions .log", "umbrella at home").await;
+        }
+        _ => browser.reads("#panel-usage", "In numbers").await,
+    }
+}

@@ -1,0 +1,23 @@
+//! Turns over a gateway: sessions, runs, sub-agents and HTTP.
+
+#[path = "support/hall.rs"]
+mod hall;
+#[path = "support/plain.rs"]
+mod plain;
+#[path = "support/room.rs"]
+mod room;
+
+#[path = "runs/agents.rs"]
+mod agents;
+#[path = "runs/http.rs"]
+mod http;
+#[path = "runs/journal.rs"]
+mod journal;
+#[path = "runs/recorded.rs"]
+mod recorded;
+#[path = "runs/sessions.rs"]
+mod sessions;
+#[path = "runs/subagents.rs"]
+mod subagents;
+#[path = "runs/turns.rs"]
+mod turns;

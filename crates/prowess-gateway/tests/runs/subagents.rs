@@ -1,0 +1,179 @@
+//! Sub-agents: can a session have others work for it, and only as far as it may?
+
+use prowess_testkit::{Chunking, Heard, ModelServer, RecordedRequest, Tree, Turn};
+use serde_json::{Value, json};
+
+use crate::hall::{Ears, Hall, config, words};
+
+fn said(text: &str, run: &str) -> Value {
+    json!({"sessionKey": "main", "message": text, "idempotencyKey": run})
+}
+
+fn last(request: &RecordedRequest) -> String {
+    request.heard().last().map(|heard| heard.text().to_owned()).unwrap_or_default()
+}
+
+/// A model that has a sub-agent do the task with these arguments, when it is asked to.
+fn delegating(arguments: Value) -> ModelServer {
+    ModelServer::answering(Chunking::Whole, move |request| match last(request) {
+        text if text.contains("delegate") => Turn::call("c1", "sessions_spawn", arguments.clone()),
+        text if text.contains("the task") => Turn::text("The result is 42."),
+        text if text.contains("The result is 42.") => Turn::text("My sub-agent found 42."),
+        text => Turn::text(&format!("So: {text}")),
+    })
+}
+
+#[tokio::test]
+async fn a_sub_agent_does_its_task_and_wakes_who_asked() {
+    let model = delegating(json!({"task": "do the task", "label": "counter"}));
+    let tree = Tree::new().file(".openclaw/workspace/HEARTBEAT.md", "A heart beats.\n");
+    let hall = Hall::open(tree, &config(&model, json!({}))).await;
+    let client = hall.operator().await;
+    let mut ears = Ears::of(&client);
+    client.call("chat.send", said("delegate it", "parent")).await.expect("started");
+    let heard = ears
+        .until("the news", |event| event.payload["state"] == "final" && words(event) == "My sub-agent found 42.")
+        .await;
+    let news = heard.last().expect("an event");
+    assert_eq!(news.payload["sessionKey"], "agent:main:main");
+    assert_ne!(news.payload["runId"], "parent", "it has a turn of its own");
+
+    let requests = model.requests();
+    let child = requests.iter().find(|request| last(request).contains("do the task")).expect("the sub-agent was asked");
+    let system = child.system();
+    assert!(system.contains("You work for the session agent:main:main"), "{system}");
+    assert!(!system.contains("A heart beats") && requests[0].system().contains("A heart beats"), "its prompt is short");
+    let tools: Vec<&str> = child.body["tools"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|tool| tool["function"]["name"].as_str())
+        .collect();
+    assert_eq!(tools, ["read", "write", "edit", "exec", "process"], "it can do its task and start no others");
+    let woken = requests.iter().find(|request| last(request).starts_with("System: ")).expect("it was woken");
+    assert!(last(woken).starts_with("System: The sub-agent counter (agent:main:subagent:"), "{}", last(woken));
+
+    let children = client.call("sessions.list", json!({"spawnedBy": "agent:main:main"})).await.expect("a list");
+    assert_eq!((&children["count"], &children["sessions"][0]["label"]), (&json!(1), &json!("counter")));
+    hall.end().await;
+}
+
+#[tokio::test]
+async fn other_agents_work_only_for_those_who_may_ask_them() {
+    for (allowed, expected) in [(json!([]), "forbidden"), (json!(["ops"]), "accepted"), (json!(["*"]), "accepted")] {
+        let model = delegating(json!({"task": "do the task", "agentId": "ops"}));
+        let agents = json!([{"id": "main", "default": true, "subagents": {"allowAgents": allowed}}, {"id": "ops"}]);
+        let hall = Hall::open(Tree::new(), &config(&model, json!({"agents": {"list": agents}}))).await;
+        let client = hall.operator().await;
+        let mut ears = Ears::of(&client);
+        client.call("chat.send", said("delegate it", "parent")).await.expect("started");
+        ears.until_chat("parent", "final").await;
+        let results: Vec<String> = model
+            .requests()
+            .iter()
+            .flat_map(RecordedRequest::heard)
+            .filter_map(|heard| if let Heard::Result(text) = heard { Some(text) } else { None })
+            .collect();
+        let result: Value = serde_json::from_str(&results[0]).expect("JSON");
+        assert_eq!(result["status"], expected, "{allowed}: {result}");
+        if expected == "accepted" {
+            ears.until("the news", |event| words(event) == "My sub-agent found 42.").await;
+            let ops = client.call("sessions.list", json!({"agentId": "ops"})).await.expect("a list");
+            assert_eq!(ops["count"], 1);
+        }
+        hall.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_failed_sub_agent_is_told_of_as_well() {
+    let model = ModelServer::answering(Chunking::Whole, |request| match last(request) {
+        text if text.contains("delegate") => {
+            Turn::call("c1", "sessions_spawn", json!({"task": "do the task", "cleanup": "delete"}))
+        }
+        text if text.contains("do the task") => Turn::status(401, r#"{"error":{"message":"no"}}"#),
+        text if text.contains("failed:") => Turn::text("It failed."),
+        _ => Turn::text("I wait."),
+    });
+    let hall = Hall::open(Tree::new(), &config(&model, json!({}))).await;
+    let client = hall.operator().await;
+    let mut ears = Ears::of(&client);
+    client.call("chat.send", said("delegate it", "parent")).await.expect("started");
+    ears.until("the news", |event| event.payload["state"] == "final" && words(event) == "It failed.").await;
+    crate::hall::until("its session is gone", || async {
+        let children = client.call("sessions.list", json!({"spawnedBy": "agent:main:main"})).await.expect("a list");
+        children["count"] == 0
+    })
+    .await;
+    hall.end().await;
+}
+
+#[tokio::test]
+async fn stopping_a_session_stops_those_that_work_for_it() {
+    let model = ModelServer::answering(Chunking::Whole, |request| match last(request) {
+        text if text.contains("delegate") => Turn::call("c1", "sessions_spawn", json!({"task": "work for ever"})),
+        text if text.contains("work for ever") => crate::hall::endless(),
+        text if text.contains("was stopped") => Turn::text("It was stopped."),
+        _ => Turn::text("I wait."),
+    });
+    let hall = Hall::open(Tree::new(), &config(&model, json!({}))).await;
+    let client = hall.operator().await;
+    let mut ears = Ears::of(&client);
+    client.call("chat.send", said("delegate it", "parent")).await.expect("started");
+    // Both happen, in either order.
+    let (mut waits, mut speaks) = (false, false);
+    while !(waits && speaks) {
+        let heard = ears
+            .until("both at work", |event| {
+                let is_child = event.payload["sessionKey"].as_str().is_some_and(|key| key.contains(":subagent:"));
+                (is_child && event.payload["stream"] == "assistant")
+                    || (event.payload["runId"] == "parent" && event.payload["state"] == "final")
+            })
+            .await;
+        let event = heard.last().expect("an event");
+        let is_child = event.payload["stream"] == "assistant";
+        (waits, speaks) = (waits || !is_child, speaks || is_child);
+    }
+    client.call("chat.send", said("stop", "never")).await.expect("an answer");
+    ears.until("the news", |event| event.payload["state"] == "final" && words(event) == "It was stopped.").await;
+    hall.end().await;
+}
+
+#[tokio::test]
+async fn sessions_see_only_what_the_operator_lets_them() {
+    let model = ModelServer::answering(Chunking::Whole, |request| match last(request) {
+        text if text.contains("look around") => Turn::call("c1", "sessions_list", json!({})),
+        text if text.contains("read the other") => Turn::call("c1", "sessions_history", json!({"sessionKey": "other"})),
+        text if text.contains("tell the other") => {
+            Turn::call("c1", "sessions_send", json!({"sessionKey": "other", "message": "a word from main"}))
+        }
+        text => Turn::text(&format!("So: {text}")),
+    });
+    let hall = Hall::open(Tree::new(), &config(&model, json!({}))).await;
+    let client = hall.operator().await;
+    let mut ears = Ears::of(&client);
+    let other = json!({"sessionKey": "other", "message": "a secret", "idempotencyKey": "other"});
+    client.call("chat.send", other).await.expect("started");
+    ears.until_chat("other", "final").await;
+    for (run, text) in [("a", "look around"), ("b", "read the other"), ("c", "tell the other")] {
+        client.call("chat.send", said(text, run)).await.expect("started");
+        let heard = ears.until_chat(run, "final").await;
+        let answer = words(heard.last().expect("an event"));
+        assert!(!answer.contains("a secret") && !answer.contains("agent:main:other\""), "{text}: {answer}");
+    }
+    let open = config(&model, json!({"tools": {"sessions": {"visibility": "agent"}}}));
+    let Hall { tree, running } = hall;
+    let tree = tree.file(".openclaw/openclaw.json", open.to_string());
+    for (run, text, expected) in [
+        ("d", "look around", "agent:main:other"),
+        ("e", "read the other", "a secret"),
+        ("f", "tell the other", "So: a word from main"),
+    ] {
+        client.call("chat.send", said(text, run)).await.expect("started");
+        let heard = ears.until_chat(run, "final").await;
+        let answer = words(heard.last().expect("an event"));
+        assert!(answer.contains(expected), "{text}: {answer}");
+    }
+    running.end().await;
+    drop(tree);
+}

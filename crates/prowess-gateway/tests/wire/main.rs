@@ -1,0 +1,13 @@
+//! How does a gateway behave towards whoever connects, friend or not?
+
+#[path = "../support/room.rs"]
+mod room;
+
+mod client;
+mod devices;
+mod faults;
+mod handshake;
+mod http;
+mod line;
+mod refused;
+mod start;

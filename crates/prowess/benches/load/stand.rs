@@ -1,0 +1,112 @@
+//! The stand: the gateway under load, and the model behind it.
+
+use std::env;
+use std::fs::File;
+use std::net::TcpListener;
+use std::process::{Child, Command};
+use std::time::Duration;
+
+use prowess_testkit::{Chunking, ModelServer, Prowess, Turn, eventually};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// What clients have to know.
+pub(crate) const TOKEN: &str = "a-token-for-the-load";
+
+/// A gateway that is loaded.
+pub(crate) struct Stand {
+    url: String,
+    pid: u32,
+    child: Child,
+    _home: Prowess,
+    _model: ModelServer,
+}
+
+/// A model that answers at once.
+pub(crate) fn model() -> ModelServer {
+    ModelServer::answering(Chunking::Whole, |_| Turn::text("Hello, and good day to you."))
+}
+
+impl Stand {
+    /// A gateway of this build, or the OpenClaw in the folder that `PROWESS_PEER` names.
+    pub(crate) fn start() -> Self {
+        let model = model();
+        let config = serde_json::json!({
+            "gateway": {"mode": "local", "auth": {"mode": "token", "token": TOKEN}},
+            "agents": {"defaults": {"model": "load/m"}},
+            "models": {"providers": {"load": {
+                "baseUrl": model.base_url(), "apiKey": "none", "api": "openai-completions",
+                "models": [{"id": "m", "name": "m"}],
+            }}},
+        });
+        let home = Prowess::new(env!("CARGO_BIN_EXE_prowess")).config(&config.to_string());
+        let log = home.path("gateway.log");
+        let said = File::create(&log).and_then(|log| Ok((log.try_clone()?, log))).expect("a log");
+        let mut command = command(&home);
+        let child = command.stdout(said.0).stderr(said.1).spawn().expect("a gateway");
+        let mut url = None;
+        eventually("the gateway listens", || {
+            let said = std::fs::read_to_string(&log).unwrap_or_default();
+            url = said.split_whitespace().find(|word| word.starts_with("ws://127.0.0.1:")).map(str::to_owned);
+            url.is_some()
+        });
+        let url = url.expect("an address").trim_end_matches(['/', '.', ',']).to_owned();
+        // OpenClaw starts a process of its own for it, and says which.
+        let said = std::fs::read_to_string(&log).unwrap_or_default();
+        let told = said.split("(PID ").nth(1).and_then(|rest| rest.split(')').next()).and_then(|pid| pid.parse().ok());
+        Self { url, pid: told.unwrap_or(child.id()), child, _home: home, _model: model }
+    }
+
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// What it has in memory, in KiB.
+    pub(crate) fn memory(&self) -> usize {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid)).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();
+        line.trim().trim_end_matches(" kB").parse().unwrap_or_default()
+    }
+
+    /// The same, once it has stopped growing.
+    pub(crate) async fn settled_memory(&self) -> usize {
+        let mut last = self.memory();
+        loop {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            let now = self.memory();
+            if now <= last {
+                return now;
+            }
+            last = now;
+        }
+    }
+}
+
+impl Drop for Stand {
+    fn drop(&mut self) {
+        for id in [self.pid, self.child.id()] {
+            if let Some(pid) = i32::try_from(id).ok().and_then(Pid::from_raw) {
+                // It may have ended by itself.
+                let _ = kill_process(pid, Signal::TERM);
+            }
+        }
+        let _ = self.child.wait();
+    }
+}
+
+fn command(home: &Prowess) -> Command {
+    let Some(peer) = env::var_os("PROWESS_PEER") else {
+        let mut command = home.command();
+        command.args(["gateway", "run", "--port", "0"]);
+        return command;
+    };
+    let peer = std::path::PathBuf::from(peer);
+    let free = TcpListener::bind(("127.0.0.1", 0)).and_then(|socket| socket.local_addr()).expect("a free port");
+    let mut command = Command::new(peer.join("node_modules/.bin/node"));
+    command
+        .arg(peer.join("openclaw/openclaw.mjs"))
+        .args(["gateway", "run", "--bind", "loopback", "--port", &free.port().to_string()])
+        .env("HOME", home.home())
+        .env("OPENCLAW_SKIP_CHANNELS", "1")
+        .env("NO_COLOR", "1");
+    command
+}

@@ -1,0 +1,139 @@
+//! `prowess node`: this machine for a gateway, and the machines that a gateway has.
+
+use std::fmt::Write as _;
+
+use prowess_gateway::client::Client;
+use prowess_gateway::node_host::{NodeHost, Options, WhenLost};
+use prowess_host::Failure;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::{self, Globals, NodeArgs};
+use crate::output::{DIM, GOOD, Report, WARN, paint, safe, table};
+use crate::remote::target::{Kind, Target};
+use crate::remote::{call, with};
+use crate::wish::Wish;
+
+/// The shortest beginning of an id that names it.
+const MIN_PREFIX: usize = 4;
+
+pub(crate) fn run(command: &cli::Node, globals: &Globals) -> Result<Report, Failure> {
+    match command {
+        cli::Node::Run(args) => serve(options(args, globals)?),
+        cli::Node::List => with(&Target::meant(globals)?, async |client| list(&client, globals.json).await),
+        cli::Node::Approve { id } => {
+            with(&Target::meant(globals)?, async |client| approve(&client, id, globals.json).await)
+        }
+    }
+}
+
+/// From the command line; the log begins here, too.
+fn options(args: &NodeArgs, globals: &Globals) -> Result<Options, Failure> {
+    let target = Target::meant(globals)?;
+    crate::log::begin(&globals.context()?, "node", args.log);
+    let name = args.name.as_deref().map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned);
+    let when_lost = if args.keep_running { WhenLost::GoOn } else { WhenLost::End };
+    let options = Options::new(globals.ground()?, target.url).map_err(Failure::ours)?;
+    let (token, password) = match target.secret {
+        Some((Kind::Token, token)) => (Some(token), None),
+        Some((Kind::Password, password)) => (None, Some(password)),
+        None => (None, None),
+    };
+    Ok(Options { token, password, display_name: name, when_lost, ..options })
+}
+
+/// Serves until somebody wants it to end.
+fn serve(options: Options) -> Result<Report, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Failure::ours)?;
+    runtime.block_on(async {
+        let mut wish = Wish::listen().map_err(Failure::ours)?;
+        let stop = CancellationToken::new();
+        let mut serving = std::pin::pin!(NodeHost::run(options, stop.clone()));
+        let served = tokio::select! {
+            served = &mut serving => served,
+            () = wish.comes() => {
+                stop.cancel();
+                serving.await
+            }
+        };
+        served.map(|()| Report::text("")).map_err(Failure::input)
+    })
+}
+
+async fn list(client: &Client, json: bool) -> Result<Report, Failure> {
+    let nodes = call(client, "node.list", json!({})).await?;
+    // Who may not see requests still sees the machines.
+    let waiting = client.call("device.pair.list", json!({})).await.unwrap_or_default();
+    let waiting: Vec<&Value> = waiting["pending"].as_array().into_iter().flatten().collect();
+    if json {
+        return Report::json(&json!({"nodes": nodes["nodes"], "pending": waiting}));
+    }
+    let rows: Vec<Vec<String>> = nodes["nodes"].as_array().into_iter().flatten().map(row).collect();
+    let mut text = if rows.is_empty() {
+        "No machines. On another one: prowess node run --gateway URL\n".to_owned()
+    } else {
+        table(&["State", "Machine", "System", "Can do", "Id"], &[0, 2], rows)
+    };
+    for one in waiting {
+        let said = |name: &str| safe(one[name].as_str().unwrap_or_default());
+        let name = if one["displayName"].is_string() { said("displayName") } else { said("clientId") };
+        let id = said("requestId");
+        let _ = writeln!(text, "{} {name} wants to be let in: prowess node approve {id}", paint(WARN, "?"));
+    }
+    Ok(Report::text(text))
+}
+
+fn row(node: &Value) -> Vec<String> {
+    let text = |name: &str| safe(node[name].as_str().unwrap_or_default());
+    let is = |name: &str| node[name] == true;
+    let state = match (is("connected"), is("paired")) {
+        (true, _) => paint(GOOD, "✓ here"),
+        (false, true) => paint(DIM, "away"),
+        (false, false) => paint(WARN, "not let in"),
+    };
+    let commands: Vec<String> =
+        node["commands"].as_array().into_iter().flatten().filter_map(Value::as_str).map(safe).collect();
+    let id: String = text("nodeId").chars().take(12).collect();
+    vec![state, text("displayName"), text("platform"), commands.join(", "), id]
+}
+
+async fn approve(client: &Client, id: &str, json: bool) -> Result<Report, Failure> {
+    let waiting = call(client, "device.pair.list", json!({})).await?;
+    let ids: Vec<&str> = waiting["pending"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|one| one["requestId"].as_str())
+        .filter(|known| *known == id || (id.len() >= MIN_PREFIX && known.starts_with(id)))
+        .collect();
+    let request = match ids.as_slice() {
+        [one] => *one,
+        [] => {
+            return Err(Failure::input(format!("nobody asks to be let in under `{}`", safe(id)))
+                .hint("prowess node list shows who does; a request is forgotten after five minutes"));
+        }
+        _ => return Err(Failure::input(format!("several requests begin with `{}`", safe(id))).hint("give more of it")),
+    };
+    let answer = call(client, "device.pair.approve", json!({"requestId": request})).await?;
+    if json {
+        return Report::json(&answer);
+    }
+    let device = &answer["device"];
+    let name = device["displayName"].as_str().or_else(|| device["deviceId"].as_str()).unwrap_or(request);
+    Ok(Report::text(format!("{} is let in\n", safe(name))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_is_a_row() {
+        let node = json!({
+            "nodeId": "0123456789abcdef", "displayName": "box\u{1b}[2J", "platform": "linux", "connected": true,
+            "paired": true, "commands": ["system.run", "system.which"],
+        });
+        let row: Vec<String> = row(&node).iter().map(|cell| anstream::adapter::strip_str(cell).to_string()).collect();
+        assert_eq!(row, ["✓ here", "box[2J", "linux", "system.run, system.which", "0123456789ab"]);
+    }
+}

@@ -1,0 +1,235 @@
+//! The target: which gateway is meant, and what does it want to know of us?
+//!
+//! A token goes only where it belongs: one that is written for this machine's gateway is not sent to another address,
+//! and none goes over a network in clear unless the operator insists.
+
+use std::time::Duration;
+
+use prowess_config::{Config, Env, Secret};
+use prowess_gateway::client::{CallError, Client, Introduction};
+use prowess_gateway::settings::PORT;
+use prowess_host::Failure;
+use serde_json::{Value, json};
+
+use crate::cli::Globals;
+use crate::output::safe;
+
+/// How long a gateway may take to let us in.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// A gateway, and what it wants to know.
+#[derive(Debug, Clone)]
+pub(crate) struct Target {
+    pub(crate) url: String,
+    pub(crate) secret: Option<(Kind, Secret)>,
+}
+
+/// What a secret is to the gateway.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Token,
+    Password,
+}
+
+/// How a gateway was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asked {
+    ByFlag,
+    ByVariable,
+}
+
+impl Target {
+    /// The gateway that the command line or a variable names, if one does.
+    pub(crate) fn asked(globals: &Globals) -> Result<Option<(Self, Asked)>, Failure> {
+        let ground = globals.ground()?;
+        let by_variable = || ground.env.text("OPENCLAW_GATEWAY_URL").map(|url| (url.to_owned(), Asked::ByVariable));
+        let given = globals.remote.gateway.as_ref().map(|url| (url.trim().to_owned(), Asked::ByFlag));
+        let Some((url, asked)) = given.or_else(by_variable) else { return Ok(None) };
+        // A broken configuration here does not matter for a gateway elsewhere.
+        let config = globals.context().map(|context| context.config).ok();
+        let known = Known { tree: config.as_ref().map(Config::tree), env: &ground.env };
+        Self::at(url, globals.remote.token.as_deref(), &known).map(|target| Some((target, asked)))
+    }
+
+    /// The same, or else the gateway that the configuration names, or else the one on this machine.
+    pub(crate) fn meant(globals: &Globals) -> Result<Self, Failure> {
+        if let Some((target, _)) = Self::asked(globals)? {
+            return Ok(target);
+        }
+        let context = globals.context()?;
+        let tree = context.config.tree();
+        let section = &tree["gateway"];
+        let remote = section["remote"]["url"].as_str().map(str::trim).filter(|url| !url.is_empty());
+        let by_variable = context.config.env().text("OPENCLAW_GATEWAY_PORT").and_then(|port| port.parse().ok());
+        let written = section["port"].as_u64().and_then(|port| u16::try_from(port).ok());
+        let here = || format!("ws://127.0.0.1:{}", by_variable.or(written).unwrap_or(PORT));
+        let url = remote.filter(|_| section["mode"] == "remote").map_or_else(here, str::to_owned);
+        let known = Known { tree: Some(tree), env: context.config.env() };
+        Self::at(url, globals.remote.token.as_deref(), &known)
+    }
+
+    fn at(url: String, token: Option<&str>, known: &Known<'_>) -> Result<Self, Failure> {
+        check(&url, known.env)?;
+        let secret = match token.map(str::trim) {
+            Some("") => return Err(Failure::usage("the token is empty").hint("leave --token out, or give one")),
+            Some(token) => Some((Kind::Token, Secret::new(token))),
+            None => known.secret(&url),
+        };
+        Ok(Self { url, secret })
+    }
+
+    /// Connects and says who we are.
+    pub(crate) async fn connect(&self) -> Result<Client, Failure> {
+        self.dial().await.map_err(|error| self.unreachable(&error))
+    }
+
+    /// The same, for who wants to try again.
+    pub(crate) async fn dial(&self) -> Result<Client, CallError> {
+        let introduction = self.introduction();
+        let connecting = Client::connect(&self.url, &introduction);
+        let late = |_| CallError::Gone(format!("no answer within {} seconds", PATIENCE.as_secs()));
+        tokio::time::timeout(PATIENCE, connecting).await.map_err(late)?
+    }
+
+    fn introduction(&self) -> Introduction {
+        let mut introduction = Introduction::operator("");
+        introduction.params["auth"] = match &self.secret {
+            Some((Kind::Token, secret)) => json!({"token": secret.expose()}),
+            Some((Kind::Password, secret)) => json!({"password": secret.expose()}),
+            None => json!({}),
+        };
+        introduction
+    }
+
+    fn unreachable(&self, error: &CallError) -> Failure {
+        let url = safe(&self.url);
+        let CallError::Refused { error: said, .. } = error else {
+            return Failure::input(format!("no gateway at {url}: {}", safe(&error.to_string())))
+                .hint("start one with: prowess gateway run");
+        };
+        let said_so = safe(&error.to_string());
+        let failure = Failure::input(format!("the gateway at {url} does not let us in: {said_so}"));
+        if said["details"]["code"] == "PAIRING_REQUIRED" {
+            let id = safe(said["details"]["requestId"].as_str().unwrap_or("ID"));
+            return failure.hint(format!("let this device in on the gateway's machine: prowess node approve {id}"));
+        }
+        failure.hint("give its token with OPENCLAW_GATEWAY_TOKEN or --token")
+    }
+}
+
+/// What is written and set on this machine.
+struct Known<'a> {
+    tree: Option<&'a Value>,
+    env: &'a Env,
+}
+
+impl Known<'_> {
+    /// What the gateway at `url` wants to know: a variable is meant for whatever is asked, a written secret only for
+    /// the gateway that it is written for.
+    fn secret(&self, url: &str) -> Option<(Kind, Secret)> {
+        let variable = |name: &str, kind| self.env.text(name).map(|text| (kind, Secret::new(text)));
+        let given = variable("OPENCLAW_GATEWAY_TOKEN", Kind::Token)
+            .or_else(|| variable("OPENCLAW_GATEWAY_PASSWORD", Kind::Password));
+        let Some(tree) = self.tree else { return given };
+        let gateway = &tree["gateway"];
+        let remote = &gateway["remote"];
+        let section = if remote["url"].as_str().is_some_and(|known| same_place(known, url)) {
+            remote
+        } else if is_here(url) {
+            &gateway["auth"]
+        } else {
+            return given;
+        };
+        let written = |name: &str, kind| {
+            let text = section[name].as_str().map(str::trim).filter(|text| !text.is_empty());
+            text.map(|text| (kind, Secret::new(text)))
+        };
+        let password = written("password", Kind::Password);
+        let wants_password = section["mode"] == "password";
+        given
+            .or_else(|| password.clone().filter(|_| wants_password))
+            .or_else(|| written("token", Kind::Token))
+            .or(password)
+    }
+}
+
+fn same_place(one: &str, other: &str) -> bool {
+    one.trim().trim_end_matches('/') == other.trim().trim_end_matches('/')
+}
+
+/// The scheme and the host of an address.
+fn parts(url: &str) -> Option<(&str, &str)> {
+    let (scheme, rest) = url.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let host = match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next()?,
+        None => host.rsplit_once(':').map_or(host, |(host, _)| host),
+    };
+    Some((scheme, host))
+}
+
+fn is_here(url: &str) -> bool {
+    let Some((_, host)) = parts(url) else { return false };
+    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// Refuses what is no address of a gateway, and what would show the token to a whole network.
+fn check(url: &str, env: &Env) -> Result<(), Failure> {
+    let example = "write it as in ws://127.0.0.1:18789";
+    let Some((scheme, host)) = parts(url).filter(|(_, host)| !host.is_empty()) else {
+        return Err(Failure::usage(format!("`{}` is no address of a gateway", safe(url))).hint(example));
+    };
+    match scheme {
+        "wss" => Ok(()),
+        "ws" if is_here(url) || env.text("OPENCLAW_ALLOW_INSECURE_PRIVATE_WS") == Some("1") => Ok(()),
+        "ws" => Err(Failure::usage(format!("ws:// to {} would send the token in clear", safe(host)))
+            .hint("go through a tunnel: ssh -N -L 18789:127.0.0.1:18789 HOST, then --gateway ws://127.0.0.1:18789")
+            .hint("OPENCLAW_ALLOW_INSECURE_PRIVATE_WS=1 allows it on a network that you trust")),
+        _ => Err(Failure::usage(format!("`{}` is no address of a gateway", safe(url))).hint(example)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secret(tree: &Value, env: &[(&str, &str)], url: &str) -> Option<(Kind, String)> {
+        let env: Env = env.iter().copied().collect();
+        let known = Known { tree: Some(tree), env: &env };
+        known.secret(url).map(|(kind, secret)| (kind, secret.expose().to_owned()))
+    }
+
+    #[test]
+    fn a_token_goes_only_where_it_belongs() {
+        let tree = json!({"gateway": {
+            "auth": {"token": "ours"},
+            "remote": {"url": "wss://far.example/", "token": "theirs"},
+        }});
+        let token = |text: &str| Some((Kind::Token, text.to_owned()));
+        assert_eq!(secret(&tree, &[], "ws://127.0.0.1:18789"), token("ours"));
+        assert_eq!(secret(&tree, &[], "ws://[::1]:1"), token("ours"));
+        assert_eq!(secret(&tree, &[], "wss://far.example"), token("theirs"));
+        assert_eq!(secret(&tree, &[], "wss://other.example"), None);
+        assert_eq!(secret(&tree, &[("OPENCLAW_GATEWAY_TOKEN", "given")], "wss://other.example"), token("given"));
+    }
+
+    #[test]
+    fn a_password_is_given_where_it_is_wanted() {
+        let tree = json!({"gateway": {"auth": {"mode": "password", "password": "p", "token": "t"}}});
+        assert_eq!(secret(&tree, &[], "ws://localhost:1"), Some((Kind::Password, "p".to_owned())));
+    }
+
+    #[test]
+    fn addresses_are_checked_before_anything_is_sent() {
+        let env = Env::new();
+        for good in ["ws://127.0.0.1:1", "ws://localhost:1/", "ws://[::1]:1", "wss://far.example/x"] {
+            assert!(check(good, &env).is_ok(), "{good}");
+        }
+        for bad in ["127.0.0.1:1", "http://127.0.0.1:1", "ws://", "ws://far.example", "ws://127.0.0.1@far.example:1"] {
+            assert!(check(bad, &env).is_err(), "{bad}");
+        }
+        let insists = Env::from_iter([("OPENCLAW_ALLOW_INSECURE_PRIVATE_WS", "1")]);
+        assert!(check("ws://far.example", &insists).is_ok());
+    }
+}

@@ -1,0 +1,197 @@
+//! A gateway as an operator runs it: the real program, in a home of its own.
+
+use std::net::TcpListener;
+
+use prowess_testkit::{Prowess, Running, eventually};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+fn prowess() -> Prowess {
+    Prowess::new(env!("CARGO_BIN_EXE_prowess"))
+}
+
+/// A gateway that runs, and what it said when it began.
+struct Served<'a> {
+    running: Running<'a>,
+    said: Value,
+}
+
+impl<'a> Served<'a> {
+    #[track_caller]
+    fn start(home: &'a Prowess, more: &str) -> Self {
+        let running = home.start(&format!("gateway run --port 0 --json {more}"));
+        eventually("the gateway says where it is", || running.stdout().contains('\n'));
+        let said = serde_json::from_str(running.stdout().trim()).expect("a line of JSON");
+        Self { running, said }
+    }
+
+    fn url(&self) -> &str {
+        self.said["url"].as_str().expect("an address")
+    }
+
+    /// Ends it as a service manager would.
+    #[track_caller]
+    fn end(self) -> prowess_testkit::Output {
+        stop(&self.running);
+        self.running.wait()
+    }
+}
+
+#[track_caller]
+fn stop(running: &Running<'_>) {
+    let pid = i32::try_from(running.id()).ok().and_then(Pid::from_raw).expect("a process");
+    kill_process(pid, Signal::TERM).expect("it is ours");
+}
+
+fn token(home: &Prowess) -> String {
+    let shown = home.run("config get gateway.auth.token --show-secrets").ok();
+    shown.stdout().trim().to_owned()
+}
+
+#[test]
+fn it_is_up_until_it_is_told_to_end() {
+    let home = prowess();
+    let served = Served::start(&home, "");
+    let url = served.url().to_owned();
+    let status = home.run(&format!("gateway status --json --gateway {url}")).ok().json();
+    assert_eq!((&status["ok"], &status["url"]), (&Value::Bool(true), &Value::from(url.as_str())), "{status}");
+    assert_eq!(status["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(status["clients"][0]["role"], "operator", "{status}");
+    let people = home.run(&format!("gateway status --gateway {url}")).ok();
+    people.out_has(&format!("the gateway at {url} is up")).out_has("connected  1");
+    let health = home.run(&format!("gateway call health --gateway {url}")).ok().json();
+    assert_eq!(health["ok"], true, "{health}");
+    served.end().ok();
+    home.run(&format!("gateway status --gateway {url}")).code(1).out_has("no gateway at");
+}
+
+#[test]
+fn a_token_is_made_once_and_found_again() {
+    let home = prowess();
+    let served = Served::start(&home, "");
+    assert_eq!(served.said["tokenMade"], true, "{}", served.said);
+    let made = token(&home);
+    assert_eq!(made.len(), 43, "{made}");
+    let url = served.url().to_owned();
+    home.run(&format!("gateway status --gateway {url}")).ok().lacks(&made);
+    let wrong = home.run(&format!("gateway status --gateway {url} --token wrong")).code(1);
+    wrong.out_has("does not let us in").out_has("OPENCLAW_GATEWAY_TOKEN");
+    served.end().ok();
+    let again = Served::start(&home, "");
+    assert_eq!(again.said["tokenMade"], false, "{}", again.said);
+    assert_eq!(token(&home), made);
+    again.end().ok();
+}
+
+#[test]
+fn a_token_that_is_given_is_not_kept() {
+    let home = prowess();
+    let served = Served::start(&home, "--token given-for-now");
+    let url = served.url().to_owned();
+    home.run(&format!("gateway status --gateway {url} --token given-for-now")).ok();
+    home.run(&format!("gateway status --gateway {url}")).code(1);
+    served.end().ok();
+    home.run("config get gateway.auth.token").code(1);
+}
+
+#[test]
+fn people_are_told_where_it_is_and_no_secret() {
+    let home = prowess();
+    let running = home.start("gateway run --port 0");
+    let log = home.path(".openclaw/logs/gateway.log");
+    eventually("it listens", || std::fs::read_to_string(&log).is_ok_and(|log| log.contains("has started")));
+    // A wish that it ends is heard from before, and heeded after it has said all of this.
+    stop(&running);
+    let told = running.wait().ok();
+    let made = token(&home);
+    let told = told.err_has("listening on ws://127.0.0.1:").err_has("the page is at http://127.0.0.1:");
+    let told = told.err_has("a token was made and is kept in ~/.openclaw/openclaw.json, as gateway.auth.token");
+    let _ = told.lacks(&made);
+    let log = std::fs::read_to_string(&log).expect("a log");
+    assert!(!log.contains(&made), "{log}");
+    let line: Value = serde_json::from_str(log.lines().next().expect("a line")).expect("JSON");
+    assert_eq!(line["level"], "info", "{line}");
+}
+
+#[test]
+fn the_log_level_is_heeded() {
+    let home = prowess();
+    let served = Served::start(&home, "--log-level silent");
+    let end = served.end().ok();
+    assert_eq!(end.stderr(), "");
+    let log = std::fs::read_to_string(home.path(".openclaw/logs/gateway.log")).expect("a log");
+    assert_eq!(log, "");
+    home.run("gateway run --log-level loud").code(2).err_has("debug");
+}
+
+#[test]
+fn a_port_that_is_taken_is_named_with_how_to_find_who_has_it() {
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = taken.local_addr().expect("an address").port();
+    let home = prowess();
+    let refused = home.run(&format!("gateway run --port {port}")).code(1);
+    let refused = refused.err_has(&format!("port {port} is taken")).err_has("prowess gateway status");
+    let _ = refused.err_has(&format!(":{port}")).err_has("--port");
+}
+
+#[test]
+fn it_does_not_listen_for_everybody_without_a_secret() {
+    let home = prowess().config(r#"{gateway: {auth: {mode: "none"}}}"#);
+    home.run("gateway run --port 0 --bind lan").code(1).err_has("without authentication");
+    home.run("gateway run --port 0 --bind nowhere").code(1).err_has("nowhere");
+}
+
+#[test]
+fn a_method_is_called_and_its_refusal_is_told() {
+    let home = prowess();
+    let served = Served::start(&home, "");
+    let url = served.url().to_owned();
+    home.run(&format!("gateway call no.such --gateway {url}")).code(1).err_has("cannot answer `no.such`");
+    home.run(&format!("gateway call health '{{' --gateway {url}")).code(2).err_has("no JSON");
+    let refused = home.run(&format!("gateway call logs.tail '{{\"limit\": 0}}' --json --gateway {url}")).code(1).json();
+    assert_eq!(refused["error"]["code"], "INVALID_REQUEST", "{refused}");
+    served.end().ok();
+}
+
+#[test]
+fn the_configuration_of_a_gateway_is_seen_and_changed() {
+    let home = prowess().config("{ // mine\n  skills: { load: { watch: true } },\n}\n");
+    let served = Served::start(&home, "");
+    let url = served.url().to_owned();
+    home.run(&format!("config set skills.load.watch false --gateway {url}")).ok().out_has("changed skills.load.watch");
+    home.run(&format!("config get skills.load.watch --gateway {url}")).ok().out_has("false");
+    home.run(&format!("config get gateway.auth.token --gateway {url}")).ok().out_has("__OPENCLAW_REDACTED__");
+    home.run(&format!("config set gateway.port 4711 --gateway {url}")).ok().out_has("started again");
+    home.run(&format!("config set skills.load.watch perhaps --gateway {url}")).code(1).err_has("invalid config");
+    served.end().ok();
+    let text = std::fs::read_to_string(home.path(".openclaw/openclaw.json")).expect("a configuration");
+    assert!(text.contains("// mine") && text.contains("watch: false"), "{text}");
+}
+
+#[test]
+fn a_service_is_written_down_and_switched_on_by_the_person() {
+    let home = prowess().env("OPENCLAW_GATEWAY_TOKEN", "a-secret-token");
+    let shown = home.run("gateway install-service --print --port 4711").ok().lacks("a-secret-token");
+    assert!(shown.stdout().contains("\"gateway\" \"run\" \"--port\" \"4711\""), "{shown}");
+    assert!(!home.path(".config/systemd/user/prowess-gateway.service").exists());
+    if cfg!(target_os = "linux") {
+        let unit = ".config/systemd/user/prowess-gateway.service";
+        let written = home.run("gateway install-service").ok();
+        written.out_has("systemctl --user enable --now prowess-gateway.service").lacks("a-secret-token");
+        let text = std::fs::read_to_string(home.path(unit)).expect("a unit");
+        assert!(text.contains("[Service]\nExecStart=\"") && text.contains("WantedBy=default.target"), "{text}");
+        home.run("gateway install-service").ok().out_has("it was so already");
+        home.run("gateway install-service --port 1").code(1).err_has("--force");
+        home.run("gateway install-service --port 1 --force").ok();
+    }
+}
+
+#[test]
+fn what_is_for_this_machine_says_so() {
+    let home = prowess();
+    home.run("doctor --gateway ws://127.0.0.1:1").code(2).err_has("on this machine only");
+    home.run("gateway run --gateway ws://127.0.0.1:1").code(2).err_has("leave --gateway out");
+    home.run("skills list --gateway ws://gateway.example").code(2).err_has("in clear").err_has("ssh -N -L");
+    home.run("skills list --gateway 127.0.0.1").code(2).err_has("no address of a gateway");
+    home.run("skills list --gateway ws://127.0.0.1:1").code(1).err_has("prowess gateway run");
+}
