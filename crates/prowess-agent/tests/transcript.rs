@@ -159,7 +159,8 @@ proptest! {
 
     #[test]
     fn a_damaged_file_loses_only_damaged_lines(damage in damage()) {
-        let words: Vec<String> = (0..12).map(|number| format!("message {number} ü")).collect();
+        // However few bytes are changed, none of them becomes another.
+        let words: Vec<String> = ('a'..='l').map(|letter| format!("{} ü", letter.to_string().repeat(8))).collect();
         let mut bytes = written(&words.iter().map(String::as_str).collect::<Vec<_>>());
         let line_of = |bytes: &[u8], at: usize| bytes[..at].split(|byte| *byte == b'\n').count() - 1;
         let pristine = bytes.clone();
