@@ -34,6 +34,7 @@ fn main() {
     if !std::env::args().any(|word| word == "--bench") {
         return;
     }
+    rustls::crypto::ring::default_provider().install_default().expect("nobody else did");
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
     runtime.block_on(async {

@@ -216,7 +216,8 @@ fn think(request: &RecordedRequest) -> Turn {
         Value::Array(blocks) => blocks.iter().filter_map(|block| block["text"].as_str()).collect(),
         _ => String::new(),
     };
-    let mut words = text.split_whitespace().skip_while(|word| *word != "RUN").skip(1);
+    // What was said before a kill may stand in front of it, unanswered.
+    let mut words = text.rsplit_once("RUN ").map_or("", |(_, wish)| wish).split_whitespace();
     match (last["role"] == "user", words.next(), words.next()) {
         (true, Some(place), Some(file)) => {
             let mut arguments = json!({"command": format!("echo ran | tee -a {file}"), "host": place});
