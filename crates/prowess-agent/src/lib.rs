@@ -31,6 +31,7 @@ mod guard;
 pub mod ledger;
 pub mod message;
 pub mod model;
+pub mod news;
 pub mod prompt;
 pub mod provider;
 pub mod repair;

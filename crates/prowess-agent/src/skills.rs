@@ -132,8 +132,12 @@ pub struct Use {
 }
 
 /// The skills that one turn uses: from when they are taken up, by one of the ways in [`How`], to the end of the turn.
-#[derive(Debug, Default)]
-pub struct Uses(Mutex<Vec<(Use, Arc<Skill>)>>);
+/// Copies share what they know.
+#[derive(Debug, Clone, Default)]
+pub struct Uses(Arc<Mutex<Vec<Used>>>);
+
+/// A use, and of which skill.
+type Used = (Use, Arc<Skill>);
 
 impl Uses {
     /// Notes that `skill` is used. Says whether that is news.

@@ -262,8 +262,7 @@ impl Conversation {
         if news.is_empty() {
             return text;
         }
-        let lines: Vec<String> = news.iter().map(|line| format!("System: {line}")).collect();
-        format!("{}\n\n{text}", lines.join("\n"))
+        crate::news::before(&news, &text)
     }
 
     /// Carries out a slash command that goes straight to a tool. The model has no part in it, but will see it.

@@ -39,7 +39,12 @@ pub struct Parts {
     pub approver: Arc<dyn Approver>,
     /// What it may call besides the tools that every agent has.
     pub tools: Vec<Arc<dyn Tool>>,
+    /// What is put around each tool that every agent has.
+    pub around: Option<Around>,
 }
+
+/// Puts something around a tool, or leaves it as it is.
+pub type Around = Arc<dyn Fn(Arc<dyn Tool>) -> Arc<dyn Tool> + Send + Sync>;
 
 /// What was asked for beyond the configuration.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -84,7 +89,7 @@ pub fn agent(view: &View, parts: &Parts, wanted: &Wanted) -> Result<Agent, Failu
     Ok(Agent::named(context.agent.id.as_str(), model, &setting.workspace, &context.locations.state_dir)
         .fallbacks(fallbacks)
         .skills(parts.skills.clone())
-        .tools(tools(context, &parts.exec, setting, &parts.tools))
+        .tools(tools(context, &parts.exec, setting, parts.around.as_ref(), &parts.tools))
         .home(context.user_home())
         .approver(Arc::clone(&parts.approver))
         .runner(parts.exec.runner.clone())
@@ -121,7 +126,7 @@ pub fn system_prompt(view: &View, mode: Mode) -> Result<SystemPrompt, Failure> {
     };
     Ok(assemble(&PromptInputs {
         mode,
-        tools: &tools(context, &exec, setting, &[]).specs(),
+        tools: &tools(context, &exec, setting, None, &[]).specs(),
         skills: &skills(view).snapshot.prompt().text,
         workspace: &context.workspace,
         files: &bootstrap::load(&context.workspace, &bootstrap::NAMES),
@@ -186,10 +191,17 @@ fn time(context: &Context, wanted: &Wanted) -> Option<Duration> {
 }
 
 /// The tools of the agent, as far as it may have them.
-fn tools(context: &Context, exec: &Arc<Exec>, setting: Setting, more: &[Arc<dyn Tool>]) -> ToolSet {
+fn tools(
+    context: &Context,
+    exec: &Arc<Exec>,
+    setting: Setting,
+    around: Option<&Around>,
+    more: &[Arc<dyn Tool>],
+) -> ToolSet {
     let settings = tool_settings(context, &setting.session);
-    let standard = standard(Arc::clone(exec), setting, &settings);
-    ToolSet::new(standard.into_iter().chain(more.iter().cloned()).collect()).allowed_by(&settings)
+    let standard = standard(Arc::clone(exec), setting, &settings).into_iter();
+    let standard = standard.map(|tool| around.map_or_else(|| Arc::clone(&tool), |around| around(Arc::clone(&tool))));
+    ToolSet::new(standard.chain(more.iter().cloned()).collect()).allowed_by(&settings)
 }
 
 /// Which tools the agent may have in that session: a sub-agent may be given fewer.

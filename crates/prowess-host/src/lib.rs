@@ -17,7 +17,7 @@ mod share;
 pub mod status;
 mod watch;
 
-pub use assembly::{Parts, Reads, Wanted, agent, model_settings, name, sessions, system_prompt, tool_settings};
+pub use assembly::{Around, Parts, Reads, Wanted, agent, model_settings, name, sessions, system_prompt, tool_settings};
 pub use context::{Context, Flags, Ground, View};
 pub use conversation::{skills, workspace};
 pub use failure::{Failure, Fault};

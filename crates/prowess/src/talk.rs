@@ -63,7 +63,7 @@ impl Talk {
         let mut talk = Self {
             globals: globals.clone(),
             live,
-            parts: Parts { exec, skills, approver, tools: Vec::new() },
+            parts: Parts { exec, skills, approver, tools: Vec::new(), around: None },
             wanted,
             printer: printer.clone(),
             conversation: None,

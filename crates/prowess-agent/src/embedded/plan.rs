@@ -19,6 +19,7 @@ use super::{Act, Embedded, MayRun, say};
 use crate::answer::Answer;
 use crate::message::{Message, ToolCall, ToolReply};
 use crate::model::Request;
+use crate::news;
 use crate::skills::SkillSet;
 
 /// How many commands are shown, and from how many the one to run is chosen.
@@ -92,11 +93,15 @@ pub(super) fn answer(planner: &Embedded, request: &Request<'_>) -> Answer {
     let Some(begin) = request.messages.iter().rposition(|message| matches!(message, Message::User(_))) else {
         return Answer::text(say::nothing_asked());
     };
-    let asked = text_of(&request.messages[begin]);
-    if request.tools.is_empty() && asked.to_lowercase().contains("summar") {
-        return Answer::text(say::digest(&request.messages[..begin], &asked));
+    let message = text_of(&request.messages[begin]);
+    let (news, asked) = news::split(&message);
+    if asked.trim().is_empty() && !news.is_empty() {
+        return Answer::text(news.join("\n"));
     }
-    let said = Said::read(&asked, &skills);
+    if request.tools.is_empty() && asked.to_lowercase().contains("summar") {
+        return Answer::text(say::digest(&request.messages[..begin], asked));
+    }
+    let said = Said::read(asked, &skills);
     let done = calls(&request.messages[begin + 1..]);
     let ran: Vec<_> = done.iter().filter(|(call, _)| call.name == "exec").copied().collect();
     if !ran.is_empty() {
