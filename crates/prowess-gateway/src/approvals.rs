@@ -10,8 +10,10 @@ mod guard;
 mod journal;
 mod record;
 mod show;
+mod waiting;
 
 pub(crate) use board::{Asked, Board, Connected};
 pub(crate) use guard::forward;
 pub(crate) use record::{Decision, Draft, PATIENCE, Record, Requester};
 pub(crate) use show::{MAX_COMMAND, env_binding, multiline, node_request};
+pub(crate) use waiting::watched;

@@ -31,7 +31,7 @@ use crate::metrics::Metrics;
 use crate::nodes::{NodeExec, Nodes, Wake};
 use crate::pairing::{Pairing, fresh_token};
 use crate::presence::Presence;
-use crate::runs::{GRACE, JournalError, Runs};
+use crate::runs::{GRACE, JournalError, Runs, WAIT};
 use crate::settings::{Auth, Settings, SettingsError};
 use crate::telemetry::{Telemetry, TelemetrySettings};
 use crate::throttle::Allowance;
@@ -60,6 +60,8 @@ pub struct Gateway {
     pub(crate) exec: Arc<Exec>,
     /// Who is asked about them.
     pub(crate) approver: Arc<dyn Approver>,
+    /// How long a turn waits for an answer.
+    pub(crate) wait: Duration,
     pub(crate) approvals: Arc<Board>,
     pub(crate) nodes: Arc<Nodes>,
     pub(crate) metrics: Arc<Metrics>,
@@ -88,6 +90,8 @@ pub struct Options {
     pub limits: Limits,
     /// How long turns go on when the gateway is told to end.
     pub grace: Option<Duration>,
+    /// How long a turn waits for a person to approve a command before it goes on without it.
+    pub wait: Option<Duration>,
     /// The program that sets up what commands run in; this one, unless something else is said.
     pub helper: Option<PathBuf>,
 }
@@ -192,6 +196,7 @@ impl Gateway {
             runs,
             exec: Arc::new(exec),
             approver,
+            wait: options.wait.unwrap_or(WAIT),
             approvals: board,
             nodes,
             metrics,

@@ -4,11 +4,13 @@
 //! twice runs once, and the journal knows of it before anybody is told that it was accepted.
 
 mod announced;
+mod background;
 mod desk;
 pub(crate) mod history;
 mod journal;
 pub(crate) mod keys;
 mod known;
+mod later;
 pub(crate) mod listing;
 mod open;
 mod stop_words;
@@ -31,13 +33,15 @@ use tokio_util::task::TaskTracker;
 pub(crate) use desk::Begin;
 pub use journal::JournalError;
 pub(crate) use known::{Ended, How, Run, State, Why};
+pub(crate) use later::WAIT;
 pub(crate) use open::Asked;
 pub(crate) use stop_words::means_stop;
 pub(crate) use teller::{Ear, TOOL_EVENTS};
 
 use crate::gateway::Gateway;
 use crate::wire::Refusal;
-use announced::Announced;
+use announced::{Announced, Unheard};
+use background::Attended;
 use desk::{Letter, News, Order};
 use journal::Journal;
 use known::Known;
@@ -73,6 +77,8 @@ pub(crate) struct Runs {
     desks: Mutex<HashMap<SessionKey, Desk>>,
     children: Children,
     announced: Announced,
+    attended: Attended,
+    unheard: Unheard,
     places: Arc<Semaphore>,
     closing: CancellationToken,
     tasks: TaskTracker,
@@ -132,6 +138,8 @@ impl Runs {
             desks: Mutex::default(),
             children: Children::default(),
             announced: Announced::default(),
+            attended: Attended::default(),
+            unheard: Unheard::default(),
             places: Arc::new(Semaphore::new(places.unwrap_or(MAX_TURNS).clamp(1, MAX_TURNS))),
             closing: CancellationToken::new(),
             tasks: TaskTracker::new(),
@@ -139,7 +147,7 @@ impl Runs {
     }
 
     /// Starts a turn, or says which one it is already.
-    pub(crate) fn start(&self, gateway: &Arc<Gateway>, wish: Wish) -> Result<Started, Refusal> {
+    pub(crate) async fn start(&self, gateway: &Arc<Gateway>, wish: Wish) -> Result<Started, Refusal> {
         let Wish { id, key, text, asked, begin, conn, ear } = wish;
         let join = |run: &Run| {
             if let Some(conn) = &conn {
@@ -150,19 +158,16 @@ impl Runs {
             join(&run);
             return Ok(Started::Known(run));
         }
-        let ticket = match self.ticket(gateway, &id, &key) {
+        // Once it is in the journal it has to run, so there is a place for it first.
+        let place = self.place_for_letter(gateway, &key)?;
+        let ticket = match self.ticket(gateway, &id, &key).await {
             Ok(ticket) => ticket,
             // Somebody else may have asked for it at the same moment.
             Err(refusal) => return self.known.get(&id).inspect(|run| join(run)).map(Started::Known).ok_or(refusal),
         };
         let run = Arc::clone(ticket.run());
         join(&run);
-        let order = Order { ticket, text, asked, begin, ear };
-        if let Err(refusal) = self.post(gateway, &key, Letter::Turn(Box::new(order))) {
-            // It was never accepted, so it may be asked for again.
-            self.known.forget(&id);
-            return Err(refusal);
-        }
+        place.send(Letter::Turn(Box::new(Order { ticket, text, asked, begin, ear })));
         Ok(Started::New(run))
     }
 
@@ -178,37 +183,46 @@ impl Runs {
             run.stop(why);
         }
         for child in self.children.of(key) {
-            for run in self.known.open(&child) {
-                run.stop(why);
-            }
+            self.stop_session(&child, why);
         }
         runs.iter().map(|run| run.id.clone()).collect()
     }
 
     /// Lets the model of a session know of something. If nobody speaks with it, a turn begins for that.
     pub(crate) fn wake(&self, gateway: &Arc<Gateway>, key: &SessionKey, text: &str) {
-        if self.closing.is_cancelled() {
-            return;
+        if let Some(letters) = self.tell(gateway, key, text) {
+            // With a full queue it is told with one of the turns that wait.
+            let _ = letters.try_send(Letter::News);
         }
-        let text = printable(text);
+    }
+
+    /// The same, but its next turn is soon enough.
+    pub(crate) fn note(&self, gateway: &Arc<Gateway>, key: &SessionKey, text: &str) {
+        self.tell(gateway, key, text);
+    }
+
+    /// Puts news where the next turn of the session finds it.
+    fn tell(&self, gateway: &Arc<Gateway>, key: &SessionKey, text: &str) -> Option<mpsc::Sender<Letter>> {
+        if self.closing.is_cancelled() {
+            return None;
+        }
         let mut desks = self.lock();
         let Ok(desk) = self.desk(&mut desks, gateway, key) else {
             tracing::warn!(session = %key, "too many sessions are open; it does not hear its news");
-            return;
+            return None;
         };
         let mut news = desk.news.lock().unwrap_or_else(PoisonError::into_inner);
         if news.len() >= MAX_NEWS {
             news.remove(0);
         }
-        news.push(text);
-        drop(news);
-        // With a full queue it is told with one of the turns that wait.
-        let _ = desk.letters.try_send(Letter::News);
+        news.push(printable(text));
+        Some(desk.letters.clone())
     }
 
     /// Begins a new session behind `key`, after what goes on there was ended.
     pub(crate) async fn renew(&self, gateway: &Arc<Gateway>, key: &SessionKey) -> Result<Begun, Refusal> {
         self.stop_session(key, Why::Asked);
+        self.children.disown(key);
         self.request(gateway, key, Letter::Renew).await
     }
 
@@ -220,6 +234,7 @@ impl Runs {
         transcripts: Transcripts,
     ) -> Result<Removed, Refusal> {
         self.stop_session(key, Why::Asked);
+        self.children.disown(key);
         self.request(gateway, key, |reply| Letter::Remove(transcripts, reply)).await
     }
 
@@ -258,8 +273,8 @@ impl Runs {
         }
     }
 
-    /// A new run of that name.
-    fn ticket(&self, gateway: &Arc<Gateway>, id: &str, key: &SessionKey) -> Result<Ticket, Refusal> {
+    /// A new run of that name, which the journal knows.
+    async fn ticket(&self, gateway: &Arc<Gateway>, id: &str, key: &SessionKey) -> Result<Ticket, Refusal> {
         if self.closing.is_cancelled() {
             return Err(Refusal::unavailable("the gateway is stopping and takes no more messages; try again later"));
         }
@@ -274,22 +289,23 @@ impl Runs {
                 return Err(Refusal::unavailable(why).retry_after(1_000));
             }
         };
-        if let Err(error) = self.journal.begun(&run) {
+        // Whoever stops waiting for the journal drops the ticket, and the run has its end.
+        let ticket = Ticket::new(gateway, Arc::clone(&run));
+        if let Err(why) = self.journal.begun(&run).await {
+            let why = format!("the journal of runs cannot be written: {why}");
+            // It was never accepted, so it may be asked for again.
             self.known.forget(id);
-            return Err(Refusal::unavailable(format!("the journal of runs cannot be written: {error}")));
+            run.end(Ended::failed(id, None, &why));
+            return Err(Refusal::unavailable(why));
         }
-        Ok(Ticket::new(gateway, run))
+        Ok(ticket)
     }
 
     /// A run is over: on disk first, and then for those who wait.
-    fn finish(&self, run: &Run, ended: Ended) {
-        if run.is_over() {
-            return;
+    fn finish(&self, run: &Arc<Run>, ended: Ended) {
+        if !run.is_over() {
+            self.journal.ended(run, ended);
         }
-        if let Err(error) = self.journal.ended(&run.id, &ended) {
-            tracing::error!(run = run.id, "the journal of runs cannot be written: {error}");
-        }
-        run.end(ended);
     }
 
     async fn request<T>(
@@ -305,16 +321,21 @@ impl Runs {
 
     /// Sends a letter to a session.
     fn post(&self, gateway: &Arc<Gateway>, key: &SessionKey, letter: Letter) -> Result<(), Refusal> {
+        self.place_for_letter(gateway, key).map(|place| drop(place.send(letter)))
+    }
+
+    /// A place for a letter to a session. Its desk is not given up before it is used or dropped.
+    fn place_for_letter(&self, gateway: &Arc<Gateway>, key: &SessionKey) -> Result<mpsc::OwnedPermit<Letter>, Refusal> {
         let mut desks = self.lock();
         let desk = self.desk(&mut desks, gateway, key)?;
-        desk.letters.try_send(letter).map_err(|_| {
+        desk.letters.clone().try_reserve_owned().map_err(|_| {
             let why = format!("{MAX_LETTERS} messages wait for the session {key} already; wait for an answer first");
             Refusal::unavailable(why).retry_after(1_000)
         })
     }
 
-    /// The desk of a session, which is made if there is none. Letters are sent under the same lock, so that none is sent
-    /// to a desk that is being given up.
+    /// The desk of a session, which is made if there is none. Places for letters are taken under the same lock, so that
+    /// none is sent to a desk that is being given up.
     fn desk<'a>(
         &self,
         desks: &'a mut HashMap<SessionKey, Desk>,
@@ -331,7 +352,7 @@ impl Runs {
         }
         Ok(desks.entry(key.clone()).or_insert_with(|| {
             let (letters, inbox) = mpsc::channel(MAX_LETTERS);
-            let news = News::default();
+            let news = News::new(Mutex::new(self.unheard.take(key)));
             self.tasks.spawn(desk::keep(Arc::clone(gateway), key.clone(), inbox, Arc::clone(&news)));
             Desk { letters, news }
         }))
@@ -340,10 +361,13 @@ impl Runs {
     /// Gives a desk up, unless a letter came. Says whether it was.
     fn retire(&self, key: &SessionKey, inbox: &mpsc::Receiver<Letter>) -> bool {
         let mut desks = self.lock();
-        if !inbox.is_empty() {
+        if inbox.capacity() < inbox.max_capacity() {
             return false;
         }
-        desks.remove(key);
+        if let Some(desk) = desks.remove(key) {
+            let news = std::mem::take(&mut *desk.news.lock().unwrap_or_else(PoisonError::into_inner));
+            self.unheard.keep(key, news);
+        }
         true
     }
 

@@ -13,6 +13,8 @@ mod agents;
 mod http;
 #[path = "runs/journal.rs"]
 mod journal;
+#[path = "runs/later.rs"]
+mod later;
 #[path = "runs/recorded.rs"]
 mod recorded;
 #[path = "runs/sessions.rs"]

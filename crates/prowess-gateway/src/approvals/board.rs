@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::journal::Journal;
 use super::record::{Decision, Draft, PATIENCE, Record, Requester, Settled};
 use super::show;
+use super::waiting::Waiting;
 use crate::hub::{Audience, Hub, Urgency};
 use crate::metrics::{Decided, Metrics};
 use crate::scope::Scope;
@@ -116,7 +117,9 @@ impl Board {
         let _withdraw = Withdraw { board: self, id: id.clone() };
         let requester = Requester::Gateway;
         let draft = Draft { id: Some(id.clone()), request, patience: PATIENCE, requester, once_only };
-        let decision = self.put(draft).await.ok()?.settled().await?;
+        let mut asked = self.put(draft).await.ok()?;
+        let _waiting = Waiting::for_answer_to(&asked.record);
+        let decision = asked.settled().await?;
         Some((id, decision))
     }
 

@@ -49,7 +49,7 @@ pub(crate) async fn answer(State(gateway): State<Arc<Gateway>>, request: Request
     };
     let id = format!("resp_{}", uuid::Uuid::new_v4());
     let asked = Asked { extra, ..Asked::default() };
-    let following = match Following::start(&gateway, &id, key, text, asked) {
+    let following = match Following::start(&gateway, &id, key, text, asked).await {
         Ok(following) => following,
         Err(refusal) => return refused(&refusal),
     };

@@ -43,7 +43,7 @@ pub(super) enum Step {
 
 impl Following {
     /// Starts a run and follows it.
-    pub(super) fn start(
+    pub(super) async fn start(
         gateway: &Arc<Gateway>,
         id: &str,
         key: SessionKey,
@@ -52,7 +52,7 @@ impl Following {
     ) -> Result<Self, Refusal> {
         let (ear, events) = mpsc::unbounded_channel();
         let wish = Wish { id: id.to_owned(), key, text, asked, begin: Begin::GoOn, conn: None, ear: Some(ear) };
-        let run = Arc::clone(gateway.runs.start(gateway, wish)?.run());
+        let run = Arc::clone(gateway.runs.start(gateway, wish).await?.run());
         Ok(Self { run, events, said: Said::Nothing, stop: StopReason::Stop, is_told: false })
     }
 

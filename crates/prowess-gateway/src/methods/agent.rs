@@ -95,7 +95,7 @@ async fn agent(ask: Ask) -> Answer {
             extra: text(params, "extraSystemPrompt"),
         };
         let wish = Wish { id, key, text: message, asked, begin, conn, ear: None };
-        Arc::clone(ask.gateway.runs.start(&ask.gateway, wish)?.run())
+        Arc::clone(ask.gateway.runs.start(&ask.gateway, wish).await?.run())
     };
     if !run.is_over() {
         ask.interim(json!({"runId": run.id, "status": "accepted", "acceptedAt": run.accepted}));

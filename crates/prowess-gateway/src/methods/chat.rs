@@ -96,7 +96,7 @@ async fn send(ask: Ask) -> Answer {
     let id = text(ask.params(), "idempotencyKey").unwrap_or_default();
     let asked = Asked { thinking: thinking(ask.params())?, seconds, ..Asked::default() };
     let wish = Wish { id: id.clone(), key, text: said, asked, begin, conn: hears_of_tools(&ask), ear: None };
-    match ask.gateway.runs.start(&ask.gateway, wish)? {
+    match ask.gateway.runs.start(&ask.gateway, wish).await? {
         Started::New(_) => Ok(json!({"runId": id, "status": "started"})),
         Started::Known(run) => match run.state() {
             State::Waiting | State::Running(_) => Ok(json!({"runId": id, "status": "in_flight"})),

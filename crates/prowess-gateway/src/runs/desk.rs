@@ -15,6 +15,7 @@ use prowess_host::sessions;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use super::background;
 use super::journal::LEFT_BEHIND;
 use super::known::{Ended, How, Run, Why};
 use super::open::{Asked, NotReady, Open};
@@ -41,6 +42,8 @@ pub(super) enum Letter {
     Turn(Box<Order>),
     /// Something happened that the model should know of.
     News,
+    /// This command has ended, which went on in the background.
+    JobEnded(String),
     /// Somebody says something in the model's name.
     Inject(String, Reply<(String, Message)>),
     /// The session begins anew.
@@ -101,7 +104,7 @@ pub(super) async fn keep(gateway: Arc<Gateway>, key: SessionKey, mut letters: mp
         desk.open_letter(letter).await;
     }
     if let Some(open) = &desk.open {
-        desk.gateway.runs.announced.keep(&desk.key, open.conversation.announced());
+        desk.gateway.runs.announced.keep(&desk.key, open.conversation.announced().clone());
     }
     // What is still in the queue is dropped with it, and ends by that.
     letters.close();
@@ -112,6 +115,7 @@ impl Desk {
         match letter {
             Letter::Turn(order) => self.turn(*order).await,
             Letter::News => self.tell_news().await,
+            Letter::JobEnded(job) => self.tell_end_of(&job).await,
             // Who no longer waits for an answer does not get one.
             Letter::Inject(text, reply) => drop(reply.send(self.inject(&text).await)),
             Letter::Renew(reply) => drop(reply.send(self.renew().await)),
@@ -125,10 +129,56 @@ impl Desk {
         if is_empty {
             return;
         }
+        if !self.is_there().await {
+            return self.forget_news();
+        }
+        self.speak_first().await;
+    }
+
+    /// A turn of its own, if the model has not heard of the end of `job` with another.
+    async fn tell_end_of(&mut self, job: &str) {
+        let knows = match &self.open {
+            Some(open) => open.conversation.announced().contains(job),
+            None => self.gateway.runs.announced.knows(&self.key, job),
+        };
+        let ended = self.gateway.exec.runner.find(&self.key.to_string(), job).and_then(|job| job.outcome());
+        if !knows && ended.is_some_and(|outcome| background::is_news(&outcome)) && self.wants_ends().await {
+            self.speak_first().await;
+        }
+    }
+
+    /// Whether the session is there and is to hear of the end of commands by itself.
+    async fn wants_ends(&self) -> bool {
+        let (gateway, key) = (Arc::clone(&self.gateway), self.key.clone());
+        let is_wanted = blocking(move || {
+            let view = gateway.agents.get(Some(key.agent()))?.view();
+            let own = &view.context.agent.tools["exec"]["notifyOnExit"];
+            let common = &view.context.config.tree()["tools"]["exec"]["notifyOnExit"];
+            Ok::<_, Refusal>(own.as_bool().or(common.as_bool()).unwrap_or(true))
+        });
+        matches!(is_wanted.await, Ok(Ok(true))) && self.is_there().await
+    }
+
+    /// A turn that nobody asked for: it begins with what the model should know of.
+    async fn speak_first(&mut self) {
         let id = uuid::Uuid::new_v4().to_string();
-        let Ok(ticket) = self.gateway.runs.ticket(&self.gateway, &id, &self.key) else { return };
+        let Ok(ticket) = self.gateway.runs.ticket(&self.gateway, &id, &self.key).await else { return };
         let (asked, begin) = (Asked::default(), Begin::GoOn);
         self.turn(Order { ticket, text: String::new(), asked, begin, ear: None }).await;
+    }
+
+    /// Whether the session is still there: one that was removed does not come back by itself.
+    async fn is_there(&self) -> bool {
+        let (gateway, key) = (Arc::clone(&self.gateway), self.key.clone());
+        let entry = blocking(move || {
+            let view = gateway.agents.get(Some(key.agent()))?.view();
+            sessions(&view.context).entry(&key).map_err(|error| Refusal::unavailable(error.to_string()))
+        });
+        matches!(entry.await, Ok(Ok(Some(_))))
+    }
+
+    fn forget_news(&self) {
+        self.news.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     async fn turn(&mut self, order: Order) {
@@ -168,6 +218,7 @@ impl Desk {
             }
         };
         ticket.end(ended);
+        background::attend(&self.gateway, &self.key);
     }
 
     /// Waits until there is a place among those that run; nothing if the run is ended before.
@@ -209,12 +260,7 @@ impl Desk {
         }
         let news = std::mem::take(&mut *self.news.lock().unwrap_or_else(PoisonError::into_inner));
         let text = if text.is_empty() && begin == Begin::Anew { ANEW.to_owned() } else { text };
-        let lines: Vec<String> = news.iter().map(|line| format!("System: {line}")).collect();
-        match (lines.is_empty(), text.is_empty()) {
-            (true, _) => text,
-            (false, true) => lines.join("\n"),
-            (false, false) => format!("{}\n\n{text}", lines.join("\n")),
-        }
+        prowess_agent::news::before(&news, &text)
     }
 
     async fn inject(&mut self, text: &str) -> Result<(String, Message), Refusal> {
@@ -230,6 +276,7 @@ impl Desk {
 
     async fn renew(&mut self) -> Result<Begun, Refusal> {
         self.open = None;
+        self.forget_news();
         let (gateway, key) = (Arc::clone(&self.gateway), self.key.clone());
         blocking(move || {
             let view = gateway.agents.get(Some(key.agent()))?.view();
@@ -240,6 +287,7 @@ impl Desk {
 
     async fn remove(&mut self, transcripts: Transcripts) -> Result<Removed, Refusal> {
         self.open = None;
+        self.forget_news();
         let (gateway, key) = (Arc::clone(&self.gateway), self.key.clone());
         blocking(move || {
             let view = gateway.agents.get(Some(key.agent()))?.view();

@@ -3,20 +3,25 @@
 //! One line when a run begins, one when it is over. A run that a dead gateway left without its second line gets one from
 //! the next, so every run ends exactly once, as done or failed. Nobody else writes the journal as long as it is open.
 
+mod scribe;
+
 use std::collections::HashMap;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use prowess_agent::message::now;
 use prowess_agent::session::SessionKey;
 use serde_json::{Value, json};
 use thiserror::Error;
+use tokio::sync::oneshot;
 
 use super::known::{Ended, How, Run};
+use scribe::{Order, Scribe};
 
 /// What is said of a run that a gateway left behind.
 pub(crate) const LEFT_BEHIND: &str =
@@ -31,26 +36,19 @@ const MAX_BYTES: u64 = 256 * 1024 * 1024;
 /// The largest answer that is kept whole.
 const MAX_ANSWER: usize = 64 * 1024;
 
-/// How many lines there may be before those that no longer matter are thrown away.
-const MAX_LINES: usize = 8_192;
-
 /// How many runs that are over are kept, and for how long, in milliseconds.
 const KEPT: usize = 1_000;
 const KEPT_FOR: u64 = 60 * 60 * 1_000;
 
 /// A journal that is open.
 #[derive(Debug)]
-pub(crate) struct Journal {
-    path: PathBuf,
-    writer: Mutex<Option<Writer>>,
-}
+pub(crate) struct Journal(Mutex<Option<Writing>>);
 
+/// Where orders go, and who carries them out.
 #[derive(Debug)]
-struct Writer {
-    file: File,
-    /// Keeps others out.
-    lock: File,
-    lines: usize,
+struct Writing {
+    orders: mpsc::Sender<Order>,
+    scribe: JoinHandle<()>,
 }
 
 /// A run that the journal knows of.
@@ -95,43 +93,50 @@ impl Journal {
         }
         let past = newest(past);
         let (file, lines) = rewrite(&path, &past).map_err(failed)?;
-        let writer = Writer { file, lock, lines };
-        Ok((Self { path, writer: Mutex::new(Some(writer)) }, past))
+        let scribe = Scribe::new(path.clone(), file, lock, lines);
+        let (orders, inbox) = mpsc::channel();
+        let thread = std::thread::Builder::new().name("prowess-journal".to_owned());
+        let scribe = thread.spawn(move || scribe.write_all(&inbox)).map_err(failed)?;
+        Ok((Self(Mutex::new(Some(Writing { orders, scribe }))), past))
     }
 
-    /// A run begins. When this returns, a kill cannot make it unknown.
-    pub(crate) fn begun(&self, run: &Run) -> std::io::Result<()> {
-        self.write(&begun_line(&run.id, &run.key, run.accepted))
+    /// A run begins. When this is done, neither a kill nor a power cut makes it unknown.
+    pub(crate) async fn begun(&self, run: &Arc<Run>) -> Result<(), String> {
+        let (answer, told) = oneshot::channel();
+        let closed = || "it is closed".to_owned();
+        self.order(Order::Begun(Arc::clone(run), answer)).map_err(|_| closed())?;
+        told.await.unwrap_or_else(|_| Err(closed()))
     }
 
-    /// A run is over.
-    pub(crate) fn ended(&self, run: &str, ended: &Ended) -> std::io::Result<()> {
-        self.write(&ended_line(run, ended))
+    /// A run is over: on disk first, and then for those who wait. When the journal is closed, the next gateway says that
+    /// it was left behind, and so does this one.
+    pub(crate) fn ended(&self, run: &Arc<Run>, ended: Ended) {
+        if self.order(Order::Ended(Arc::clone(run), ended)).is_err() {
+            run.end(Ended::failed(&run.id, run.started(), LEFT_BEHIND));
+        }
     }
 
-    /// Nothing is written from now on, and another gateway may go on with it.
+    /// Nothing is taken from now on; what was taken is written, and another gateway may go on with it.
     pub(crate) fn close(&self) {
-        if let Some(writer) = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            // A command that is just being started has the file for a moment, and the lock with it, unless it is let go.
-            if let Err(error) = writer.lock.unlock() {
-                tracing::warn!("the journal of runs stays locked for a moment: {error}");
+        let writing = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(Writing { orders, scribe }) = writing {
+            drop(orders);
+            if scribe.join().is_err() {
+                tracing::error!("the journal of runs was not written to its end");
             }
         }
     }
 
-    fn write(&self, line: &Value) -> std::io::Result<()> {
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        // Who is closed has nothing more to say: the next gateway speaks for the runs that were left.
-        let Some(open) = writer.as_mut() else { return Ok(()) };
-        let mut bytes = serde_json::to_vec(line)?;
-        bytes.push(b'\n');
-        open.file.write_all(&bytes)?;
-        open.lines += 1;
-        if open.lines > MAX_LINES {
-            let (file, lines) = rewrite(&self.path, &newest(read(&self.path)?))?;
-            (open.file, open.lines) = (file, lines);
-        }
-        Ok(())
+    fn order(&self, order: Order) -> Result<(), mpsc::SendError<Order>> {
+        let writing = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(open) = writing.as_ref() else { return Err(mpsc::SendError(order)) };
+        open.orders.send(order)
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        self.close();
     }
 }
 
@@ -172,13 +177,19 @@ fn read(path: &Path) -> std::io::Result<Vec<Past>> {
                 places.insert(run.to_owned(), runs.len());
                 runs.push(Past { run: run.to_owned(), key, begun, ended: None });
             }
+            (Some(begun), Some(&place)) => {
+                // A name that was forgotten since, and given again.
+                if let Some(one) = runs.get_mut(place) {
+                    (one.begun, one.ended) = (begun, None);
+                }
+            }
             (None, Some(&place)) => {
                 // The first end counts.
                 if let Some(one) = runs.get_mut(place).filter(|one| one.ended.is_none()) {
                     one.ended = ending(&line);
                 }
             }
-            (Some(_), Some(_)) | (None, None) => {}
+            (None, None) => {}
         }
     }
     Ok(runs)
@@ -252,27 +263,27 @@ fn owned(path: &Path) -> std::io::Result<File> {
 mod tests {
     use prowess_testkit::Tree;
 
-    use super::super::known::{Begun, Known};
+    use super::super::known::{Begun, Known, State};
     use super::*;
 
-    fn begin(journal: &Journal, known: &Known, id: &str) -> std::sync::Arc<Run> {
+    async fn begin(journal: &Journal, known: &Known, id: &str) -> Arc<Run> {
         let Begun::New(run) = known.begin(id, &SessionKey::new("main", "main")) else { panic!("it is new") };
-        journal.begun(&run).expect("a line");
+        journal.begun(&run).await.expect("a line");
         run
     }
 
-    #[test]
-    fn what_was_left_open_ends_as_failed_and_only_once() {
+    #[tokio::test]
+    async fn what_was_left_open_ends_as_failed_and_only_once() {
         let tree = Tree::new();
         let folder = tree.path("gateway");
         let (journal, past) = Journal::open(&folder).expect("a journal");
         assert_eq!(past, []);
         let known = Known::default();
-        let done = begin(&journal, &known, "done");
-        begin(&journal, &known, "left");
+        let done = begin(&journal, &known, "done").await;
+        begin(&journal, &known, "left").await;
         let payload = json!({"runId": "done", "status": "ok"});
         let ended = Ended { started: Some(1), at: now(), how: How::Done, payload };
-        journal.ended(&done.id, &ended).expect("a line");
+        journal.ended(&done, ended.clone());
         drop(journal);
 
         for _ in 0..2 {
@@ -285,13 +296,13 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_torn_line_costs_only_itself() {
+    #[tokio::test]
+    async fn a_torn_line_costs_only_itself() {
         let tree = Tree::new();
         let folder = tree.path("gateway");
         let (journal, _) = Journal::open(&folder).expect("a journal");
         let known = Known::default();
-        begin(&journal, &known, "a");
+        begin(&journal, &known, "a").await;
         drop(journal);
         let path = folder.join("runs.jsonl");
         let mut text = std::fs::read(&path).expect("a journal");
@@ -302,33 +313,21 @@ mod tests {
         assert!(past[0].ended.is_some());
     }
 
-    #[test]
-    fn two_gateways_do_not_write_one_journal() {
+    #[tokio::test]
+    async fn two_gateways_do_not_write_one_journal() {
         let tree = Tree::new();
         let folder = tree.path("gateway");
         let (journal, _) = Journal::open(&folder).expect("a journal");
         assert!(matches!(Journal::open(&folder), Err(JournalError::Taken(_))));
         journal.close();
         let (_other, _) = Journal::open(&folder).expect("it was let go");
-        begin(&journal, &Known::default(), "late");
+        let Begun::New(late) = Known::default().begin("late", &SessionKey::new("main", "main")) else { panic!("new") };
+        assert!(journal.begun(&late).await.is_err());
+        journal.ended(&late, Ended::stopped("late"));
+        let State::Ended(ended, _) = late.state() else { panic!("it is over") };
+        assert_eq!(ended.how, How::Failed(LEFT_BEHIND.to_owned()), "as the next gateway would say");
         let written = std::fs::read_to_string(folder.join("runs.jsonl")).expect("a journal");
         assert_eq!(written, "", "who let go writes nothing");
-    }
-
-    #[test]
-    fn it_does_not_grow_without_end() {
-        let tree = Tree::new();
-        let (journal, _) = Journal::open(&tree.path("gateway")).expect("a journal");
-        let known = Known::default();
-        let going_on = begin(&journal, &known, "going on");
-        for number in 0..MAX_LINES {
-            let run = begin(&journal, &known, &number.to_string());
-            journal.ended(&run.id, &Ended::stopped(&run.id)).expect("a line");
-            run.end(Ended::stopped(&run.id));
-        }
-        let written = std::fs::read_to_string(tree.path("gateway/runs.jsonl")).expect("a journal");
-        assert!(written.lines().count() <= MAX_LINES + 1);
-        assert!(written.contains(&going_on.id));
     }
 
     #[test]
@@ -336,5 +335,20 @@ mod tests {
         let payload = json!({"runId": "a", "status": "ok", "result": "x".repeat(MAX_ANSWER)});
         let line = ended_line("a", &Ended { started: None, at: 1, how: How::Done, payload });
         assert_eq!(line["payload"], json!({"runId": "a", "status": "ok"}));
+    }
+
+    #[tokio::test]
+    async fn a_name_that_is_given_again_is_another_run() {
+        let tree = Tree::new();
+        let folder = tree.path("gateway");
+        let (journal, _) = Journal::open(&folder).expect("a journal");
+        let first = begin(&journal, &Known::default(), "again").await;
+        journal.ended(&first, Ended { how: How::Done, ..Ended::stopped("again") });
+        begin(&journal, &Known::default(), "again").await;
+        drop(journal);
+        let (_journal, past) = Journal::open(&folder).expect("a journal");
+        assert_eq!(past.len(), 1);
+        let ended = past[0].ended.as_ref().expect("it is over");
+        assert_eq!(ended.how, How::Failed(LEFT_BEHIND.to_owned()), "the second one was left behind");
     }
 }

@@ -108,7 +108,7 @@ impl Open {
             skills: own_skills.clone().unwrap_or_else(|| home.skills()),
             approver: Arc::clone(&gateway.approver),
             tools: super::tools::of(gateway, &view.context, key),
-            around: None,
+            around: super::later::around(gateway, key),
         };
         let agent = agent(view, &parts, &wanted).map_err(|failure| NotReady::No(failure.sentence()))?;
         let conversation = Arc::new(agent).open(&key.to_string()).map_err(|error| match error {

@@ -10,7 +10,7 @@ use prowess_agent::session::{SessionKey, Transcripts};
 use prowess_host::{Context, sessions};
 use serde_json::Value;
 
-use super::{Asked, Begin, Ended, How, Run, Started, Wish};
+use super::{Asked, Begin, Ended, How, Run, Started, Why, Wish};
 use crate::agents::section;
 use crate::aside::blocking;
 use crate::gateway::Gateway;
@@ -51,8 +51,14 @@ impl Children {
         Ok(())
     }
 
-    fn remove(&self, child: &SessionKey) {
-        self.lock().remove(child);
+    /// Nobody waits any more for what those say that work for `parent`.
+    pub(super) fn disown(&self, parent: &SessionKey) {
+        self.lock().retain(|_, known| known != parent);
+    }
+
+    /// Says whether somebody still waited for it.
+    fn remove(&self, child: &SessionKey) -> bool {
+        self.lock().remove(child).is_some()
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<SessionKey, SessionKey>> {
@@ -122,7 +128,7 @@ pub(super) async fn spawn(gateway: &Arc<Gateway>, parent: &SessionKey, mut task:
         conn: None,
         ear: None,
     };
-    let started = gateway.runs.start(gateway, wish).map_err(|refusal| {
+    let started = gateway.runs.start(gateway, wish).await.map_err(|refusal| {
         gateway.runs.children.remove(&key);
         NoChild::Failed(refusal.message)
     })?;
@@ -173,8 +179,14 @@ fn prepare(gateway: &Gateway, parent: &SessionKey, task: &Task) -> Result<(Sessi
 /// Waits until the sub-agent is done, and tells its parent.
 async fn announce(gateway: &Arc<Gateway>, parent: &SessionKey, child: Child, task: &Task) {
     let ended = child.run.over().await;
-    gateway.runs.children.remove(&child.key);
-    gateway.runs.wake(gateway, parent, &news(&child.key, task.label.as_deref(), &ended));
+    if gateway.runs.children.remove(&child.key) {
+        let news = news(&child.key, task.label.as_deref(), &ended);
+        match child.run.why() {
+            // Who says stop does not want to hear more.
+            Some(Why::Asked | Why::Said) => gateway.runs.note(gateway, parent, &news),
+            Some(Why::Gone | Why::Gateway) | None => gateway.runs.wake(gateway, parent, &news),
+        }
+    }
     if task.afterwards == Afterwards::Remove
         && let Err(refusal) = gateway.runs.remove(gateway, &child.key, Transcripts::SetAside).await
     {

@@ -135,7 +135,17 @@ async fn stopping_a_session_stops_those_that_work_for_it() {
         (waits, speaks) = (waits || !is_child, speaks || is_child);
     }
     client.call("chat.send", said("stop", "never")).await.expect("an answer");
-    ears.until("the news", |event| event.payload["state"] == "final" && words(event) == "It was stopped.").await;
+    ears.until("the child stops", |event| {
+        let is_child = event.payload["sessionKey"].as_str().is_some_and(|key| key.contains(":subagent:"));
+        is_child && event.payload["state"] == "aborted"
+    })
+    .await;
+    // Nobody speaks by themselves after that; whoever is spoken to next knows of it.
+    client.call("chat.send", said("how is it", "next")).await.expect("started");
+    let heard = ears.until_chat("next", "final").await;
+    assert_eq!(words(heard.last().expect("an event")), "It was stopped.");
+    let parents = heard.iter().filter(|event| event.payload["sessionKey"] == "agent:main:main");
+    assert!(parents.into_iter().all(|event| event.payload["runId"] == "next"), "{heard:?}");
     hall.end().await;
 }
 

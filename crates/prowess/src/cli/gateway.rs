@@ -37,6 +37,9 @@ pub(crate) struct ServeArgs {
     /// Listen there: loopback, lan, or an address
     #[arg(long, value_name = "WHERE")]
     pub(crate) bind: Option<String>,
+    /// Let a turn wait so long for an approval before it goes on without it
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    pub(crate) wait: u64,
     #[command(flatten)]
     pub(crate) log: LogArgs,
 }

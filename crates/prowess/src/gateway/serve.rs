@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
+use std::time::Duration;
 
 use prowess_config::Secret;
 use prowess_gateway::{Gateway, Options, Running, StartError};
@@ -25,8 +26,13 @@ pub(crate) fn run(args: &ServeArgs, globals: &Globals) -> Result<Report, Failure
     }
     let context = Context::load(&ground)?;
     crate::log::begin(&context, "gateway", args.log);
-    let options =
-        Options { port: args.port, bind: args.bind.clone(), token: given.map(Secret::new), ..Options::default() };
+    let options = Options {
+        port: args.port,
+        bind: args.bind.clone(),
+        token: given.map(Secret::new),
+        wait: Some(Duration::from_secs(args.wait)),
+        ..Options::default()
+    };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Failure::ours)?;
     runtime.block_on(async {
         let mut wish = Wish::listen().map_err(Failure::ours)?;

@@ -157,7 +157,8 @@ async fn send(here: Here) -> Result<Value, String> {
     if row.key == me {
         return Err("a session cannot send to itself; say it in your answer".to_owned());
     }
-    let started = gateway.runs.start(&gateway, wish(&row.key, &me, &message)).map_err(|refusal| refusal.message)?;
+    let started =
+        gateway.runs.start(&gateway, wish(&row.key, &me, &message)).await.map_err(|refusal| refusal.message)?;
     let run = Arc::clone(started.run());
     let answer = |status: &str| json!({"runId": run.id, "status": status, "sessionKey": row.key.to_string()});
     if seconds == 0 {

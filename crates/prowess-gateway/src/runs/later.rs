@@ -1,0 +1,219 @@
+//! Later: what becomes of a command that waits for a person who does not answer at once?
+//!
+//! A turn waits a while, for whoever is there answers at once. Then the model is told that the command waits, and goes
+//! on. The question stays open as long as any other; what came of it is news for the session, and wakes it.
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use prowess_agent::event::{Event, Events};
+use prowess_agent::session::SessionKey;
+use prowess_agent::skills::{SkillSet, Uses};
+use prowess_agent::tool::{Call, Order, Scope, Tool, ToolSpec};
+use prowess_exec::ToolResult;
+use prowess_exec::approver::Approver;
+use prowess_host::Around;
+use serde_json::{Map, Value, json};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::approvals::{Record, watched};
+use crate::gateway::Gateway;
+
+/// How long a turn waits for an answer, unless something else is said.
+pub(crate) const WAIT: Duration = Duration::from_secs(10);
+
+/// The tool whose calls may be left waiting.
+const EXEC: &str = prowess_exec::exec_tool::NAME;
+
+/// How many characters of an id name a question among people.
+const SLUG: usize = 8;
+
+/// Puts this around the exec tool of a session. A sub-agent waits, for nobody reads what it says before it is done.
+pub(super) fn around(gateway: &Arc<Gateway>, key: &SessionKey) -> Option<Around> {
+    if key.is_subagent() {
+        return None;
+    }
+    let (gateway, key) = (Arc::clone(gateway), key.clone());
+    Some(Arc::new(move |tool| {
+        if tool.spec().name != EXEC {
+            return tool;
+        }
+        Arc::new(Patient { tool, gateway: Arc::clone(&gateway), key: key.clone() })
+    }))
+}
+
+/// A tool whose calls may outlive the turn that made them, as long as they wait for a person.
+struct Patient {
+    tool: Arc<dyn Tool>,
+    gateway: Arc<Gateway>,
+    key: SessionKey,
+}
+
+impl Tool for Patient {
+    fn spec(&self) -> &ToolSpec {
+        self.tool.spec()
+    }
+
+    fn order(&self) -> Order {
+        self.tool.order()
+    }
+
+    fn conceal(&self, text: &mut String) {
+        self.tool.conceal(text);
+    }
+
+    fn call<'a>(
+        &'a self,
+        call: Call<'a>,
+        scope: &'a Scope<'a>,
+    ) -> Pin<Box<dyn Future<Output = ToolResult> + Send + 'a>> {
+        Box::pin(async move {
+            let (open, mut question) = watch::channel(None);
+            let is_left = CancellationToken::new();
+            let own = Own::of(call, scope, Arc::clone(&self.gateway.approver), &is_left);
+            let tool = Arc::clone(&self.tool);
+            // Whoever stops waiting ends it.
+            let mut going = Ending(Some(tokio::spawn(watched(open, async move { own.carry_out(&*tool).await }))));
+            let Some(running) = going.0.as_mut() else { return lost() };
+            let record = tokio::select! {
+                biased;
+                result = running => return result.unwrap_or_else(|_| lost()),
+                record = unanswered(&mut question, self.gateway.wait) => record,
+            };
+            let Some(running) = going.0.take() else { return lost() };
+            is_left.cancel();
+            let (gateway, key, asked) = (Arc::clone(&self.gateway), self.key.clone(), Arc::clone(&record));
+            self.gateway.runs.tasks.spawn(async move {
+                if let Some(Ok(result)) = gateway.stop.run_until_cancelled(running).await {
+                    gateway.runs.wake(&gateway, &key, &news(&asked, &result));
+                }
+            });
+            pending(&record)
+        })
+    }
+}
+
+/// What a call needs, as its own.
+struct Own {
+    id: String,
+    arguments: Map<String, Value>,
+    agent: String,
+    session: String,
+    workspace: PathBuf,
+    home: PathBuf,
+    skills: Arc<SkillSet>,
+    uses: Uses,
+    approver: Arc<dyn Approver>,
+    events: Events,
+}
+
+impl Own {
+    /// A copy that tells nobody of its progress once it `is_left`: the turn that listened may be over.
+    fn of(call: Call<'_>, scope: &Scope<'_>, approver: Arc<dyn Approver>, is_left: &CancellationToken) -> Self {
+        let (events, is_left) = (scope.events.clone(), is_left.clone());
+        let tell = move |event: Event| {
+            if !is_left.is_cancelled() {
+                events.tell(event);
+            }
+        };
+        Self {
+            id: call.id.to_owned(),
+            arguments: call.arguments.clone(),
+            agent: scope.agent.to_owned(),
+            session: scope.session.to_owned(),
+            workspace: scope.workspace.to_owned(),
+            home: scope.home.to_owned(),
+            skills: Arc::clone(scope.skills),
+            uses: scope.uses.clone(),
+            approver,
+            events: Events::to(tell),
+        }
+    }
+
+    async fn carry_out(&self, tool: &dyn Tool) -> ToolResult {
+        let scope = Scope {
+            agent: &self.agent,
+            session: &self.session,
+            workspace: &self.workspace,
+            home: &self.home,
+            skills: &self.skills,
+            uses: &self.uses,
+            approver: &*self.approver,
+            events: &self.events,
+        };
+        tool.call(Call { id: &self.id, arguments: &self.arguments }, &scope).await
+    }
+}
+
+/// Ends a task when nobody waits for it any more.
+struct Ending(Option<JoinHandle<ToolResult>>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        if let Some(task) = &self.0 {
+            task.abort();
+        }
+    }
+}
+
+/// The question that has waited so long for an answer, once there is one.
+async fn unanswered(question: &mut watch::Receiver<Option<Arc<Record>>>, wait: Duration) -> Arc<Record> {
+    loop {
+        let found = question.wait_for(Option::is_some).await.map(|record| record.clone());
+        // Otherwise its call is over.
+        let Ok(record) = found else { std::future::pending().await };
+        let answered = tokio::time::timeout(wait, question.wait_for(Option::is_none)).await.is_ok();
+        if let (false, Some(record)) = (answered, record) {
+            return record;
+        }
+    }
+}
+
+/// What the model is told of a command that waits.
+fn pending(record: &Record) -> ToolResult {
+    let slug = slug(record);
+    let text = format!(
+        "The command waits for a person to approve it (id {slug}). Nobody has answered yet, so it has not run. Do not run \
+         it again and do not look for a way around it. What comes of it will be told in this conversation; say that it \
+         waits, and go on with what does not need it."
+    );
+    let mut details = json!({
+        "status": "approval-pending",
+        "approvalId": record.id,
+        "approvalSlug": slug,
+        "expiresAtMs": record.expires_at,
+        "host": record.request["host"],
+        "command": record.request["command"],
+        "cwd": record.request["cwd"],
+    });
+    if let node @ Value::String(_) = &record.request["nodeId"] {
+        details["nodeId"] = node.clone();
+    }
+    ToolResult::done(text, details)
+}
+
+/// What the session is told when it is over.
+fn news(record: &Record, result: &ToolResult) -> String {
+    let (host, command) = (record.request["host"].as_str().unwrap_or("gateway"), &record.request["command"]);
+    let command = command.as_str().unwrap_or_default();
+    let (slug, text) = (slug(record), result.text());
+    match &result.details["exitCode"] {
+        Value::Number(code) => format!("Exec finished ({host} id={slug}, code {code}): {command}\n{text}"),
+        _ if result.is_error => format!("Exec denied ({host} id={slug}): {command}\n{text}"),
+        // It may still run, in the background.
+        _ => format!("Exec running ({host} id={slug}): {command}\n{text}"),
+    }
+}
+
+fn slug(record: &Record) -> String {
+    record.id.chars().take(SLUG).collect()
+}
+
+fn lost() -> ToolResult {
+    ToolResult::error(EXEC, "The command ended without a result; the log of the gateway says why.")
+}

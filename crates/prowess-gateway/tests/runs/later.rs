@@ -1,0 +1,162 @@
+//! Later: what becomes of commands that outlive their turn?
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use prowess_gateway::client::{Client, Event};
+use prowess_gateway::{Gateway, Options};
+use prowess_testkit::{Chunking, ModelServer, Tree, Turn};
+use serde_json::{Value, json};
+
+use crate::hall::{Ears, Hall, config, words};
+use crate::room::ground;
+
+fn said(text: &str, run: &str) -> Value {
+    json!({"sessionKey": "main", "message": text, "idempotencyKey": run})
+}
+
+/// Runs what it is told to, and repeats what came of it.
+fn model() -> ModelServer {
+    ModelServer::answering(Chunking::Whole, |request| {
+        let heard = request.heard();
+        let last = heard.last().map(|last| last.text().to_owned()).unwrap_or_default();
+        match last.strip_prefix("RUN ") {
+            Some(arguments) => Turn::call("c1", "exec", serde_json::from_str(arguments).expect("arguments")),
+            None => Turn::text(&format!("So: {last}")),
+        }
+    })
+}
+
+/// A gateway whose turns do not wait for answers, and whose commands have to be approved.
+async fn hall(model: &ModelServer, more: Value) -> Hall {
+    let tree = Tree::new().file(".openclaw/openclaw.json", config(model, more).to_string());
+    let helper = Some(PathBuf::from(env!("CARGO_BIN_EXE_prowess-gateway-helper")));
+    let options = Options { port: Some(0), wait: Some(Duration::ZERO), helper, ..Options::default() };
+    let running = Gateway::start(ground(&tree), options).await.expect("a gateway");
+    Hall { tree, running }
+}
+
+fn asking() -> Value {
+    json!({"tools": {"exec": {"security": "allowlist", "ask": "on-miss"}}})
+}
+
+/// What the model says of something in a turn that nobody asked for.
+async fn woken(ears: &mut Ears, about: &str) -> String {
+    let is_it = |event: &Event| {
+        let is_asked_for = event.payload["runId"].as_str().is_some_and(|run| run.starts_with("asked"));
+        event.payload["state"] == "final" && !is_asked_for && words(event).contains(about)
+    };
+    let heard = ears.until(about, is_it).await;
+    words(heard.last().expect("an event")).to_owned()
+}
+
+async fn pending(client: &Client, ears: &mut Ears, run: &str) -> Value {
+    client.call("chat.send", said(r#"RUN {"command": "touch made; echo it is made"}"#, run)).await.expect("started");
+    let heard = ears.until_chat(run, "final").await;
+    assert!(words(heard.last().expect("an event")).contains("waits for a person"), "{heard:?}");
+    let asked = heard.into_iter().find(|event| event.name == "exec.approval.requested").expect("a question");
+    asked.payload
+}
+
+#[tokio::test]
+async fn a_command_that_waits_for_a_person_does_not_hold_up_its_turn() {
+    let model = model();
+    let hall = hall(&model, asking()).await;
+    let client = hall.operator().await;
+    let mut ears = Ears::of(&client);
+    let question = pending(&client, &mut ears, "asked-1").await;
+    let made = hall.tree.path(".openclaw/workspace/made");
+    assert!(!made.exists(), "nobody has answered");
+    let resolve = json!({"id": question["id"], "decision": "allow-once"});
+    client.call("exec.approval.resolve", resolve).await.expect("taken");
+    let told = woken(&mut ears, "it is made").await;
+    assert!(told.contains("System: Exec finished (") && told.contains("code 0"), "{told}");
+    assert!(made.exists());
+
+    let question = pending(&client, &mut ears, "asked-2").await;
+    client.call("exec.approval.resolve", json!({"id": question["id"], "decision": "deny"})).await.expect("taken");
+    let told = woken(&mut ears, "Exec denied").await;
+    assert!(told.contains("touch made"), "{told}");
+    hall.end().await;
+}
+
+#[tokio::test]
+async fn a_session_that_is_gone_is_not_woken() {
+    let model = model();
+    let hall = hall(&model, asking()).await;
+    let client = hall.operator().await;
+    let mut ears = Ears::of(&client);
+    let question = pending(&client, &mut ears, "asked-1").await;
+    let key = "agent:main:main";
+    client.call("sessions.delete", json!({"key": key})).await.expect_err("the main session stays");
+    let other =
+        json!({"sessionKey": "other", "message": r#"RUN {"command": "touch other"}"#, "idempotencyKey": "asked-2"});
+    client.call("chat.send", other).await.expect("started");
+    let heard = ears.until_chat("asked-2", "final").await;
+    let second = heard.into_iter().find(|event| event.name == "exec.approval.requested").expect("a question").payload;
+    client.call("sessions.delete", json!({"key": "agent:main:other"})).await.expect("removed");
+    for question in [&second, &question] {
+        client.call("exec.approval.resolve", json!({"id": question["id"], "decision": "deny"})).await.expect("taken");
+    }
+    woken(&mut ears, "touch made").await;
+    let listed = client.call("sessions.list", json!({})).await.expect("a list").to_string();
+    assert!(!listed.contains("agent:main:other"), "{listed}");
+    hall.end().await;
+}
+
+#[tokio::test]
+async fn who_stops_a_turn_takes_its_question_back() {
+    let model = model();
+    let tree = Tree::new().file(".openclaw/openclaw.json", config(&model, asking()).to_string());
+    let hall = Hall::open_again(tree, Duration::from_secs(60)).await;
+    let client = hall.operator().await;
+    let mut ears = Ears::of(&client);
+    client.call("chat.send", said(r#"RUN {"command": "touch made"}"#, "asked")).await.expect("started");
+    ears.until("the question", |event| event.name == "exec.approval.requested").await;
+    client.call("chat.abort", json!({"sessionKey": "main"})).await.expect("stopped");
+    let resolved = ears.until("its end", |event| event.name == "exec.approval.resolved").await;
+    assert_eq!(resolved.last().expect("an event").payload["resolvedBy"], "withdrawn");
+    hall.end().await;
+}
+
+#[tokio::test]
+async fn the_end_of_a_command_in_the_background_begins_a_turn() {
+    let model = model();
+    let hall = hall(&model, json!({})).await;
+    let client = hall.operator().await;
+    let mut ears = Ears::of(&client);
+    let run = r#"RUN {"command": "until [ -e go ]; do sleep 0.05; done; echo at last", "background": true}"#;
+    client.call("chat.send", said(run, "asked")).await.expect("started");
+    ears.until_chat("asked", "final").await;
+    std::fs::write(hall.tree.path(".openclaw/workspace/go"), "").expect("written");
+    let told = woken(&mut ears, "at last").await;
+    assert!(told.contains("System: Exec completed ("), "{told}");
+    hall.end().await;
+}
+
+#[tokio::test]
+async fn who_does_not_want_to_be_woken_is_told_with_the_next_turn() {
+    let model = model();
+    let hall = hall(&model, json!({"tools": {"exec": {"notifyOnExit": false}}})).await;
+    let client = hall.operator().await;
+    let mut ears = Ears::of(&client);
+    let run = r#"RUN {"command": "echo at last; touch over", "background": true}"#;
+    client.call("chat.send", said(run, "asked-1")).await.expect("started");
+    ears.until_chat("asked-1", "final").await;
+    let over = hall.tree.path(".openclaw/workspace/over");
+    crate::hall::until("it is over", || async { over.exists() }).await;
+    let mut number = 2;
+    loop {
+        let run = format!("asked-{number}");
+        client.call("chat.send", said("hello", &run)).await.expect("started");
+        let heard = ears.until_chat(&run, "final").await;
+        let runs = heard.iter().filter_map(|event| event.payload["runId"].as_str());
+        assert!(runs.into_iter().all(|run| run.starts_with("asked")), "nobody else speaks");
+        // It may have been told a moment before the job was seen to be over.
+        if words(heard.last().expect("an event")).contains("at last") {
+            break;
+        }
+        number += 1;
+    }
+    hall.end().await;
+}
