@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use stage::Stage;
+use stage::{Skills, Stage};
 
 #[tokio::test]
 async fn handshakes_and_skills_go_as_recorded() {
@@ -35,7 +35,13 @@ async fn questions_go_as_recorded() {
 
 #[tokio::test]
 async fn a_node_goes_as_recorded() {
-    play("node", &Stage::set("{}").with_node()).await;
+    play("node", &Stage::set("{}").with_node(Skills::Run)).await;
+}
+
+#[tokio::test]
+async fn commands_on_a_node_go_as_recorded() {
+    let stage = Stage::set(r#"{"tools": {"exec": {"host": "node", "security": "allowlist", "ask": "on-miss"}}}"#);
+    play("node-exec-tool", &stage.with_node(Skills::Asked)).await;
 }
 
 #[tokio::test]

@@ -85,11 +85,12 @@ impl Tool for Patient {
                 result = running => return result.unwrap_or_else(|_| lost()),
                 record = unanswered(&mut question, self.gateway.wait) => record,
             };
-            let Some(running) = going.0.take() else { return lost() };
             is_left.cancel();
             let (gateway, key, asked) = (Arc::clone(&self.gateway), self.key.clone(), Arc::clone(&record));
             self.gateway.runs.tasks.spawn(async move {
-                if let Some(Ok(result)) = gateway.stop.run_until_cancelled(running).await {
+                let Some(running) = going.0.as_mut() else { return };
+                // A gateway that ends has nobody left to tell.
+                if let Some(Ok(result)) = gateway.runs.closing().run_until_cancelled(running).await {
                     gateway.runs.wake(&gateway, &key, &news(&asked, &result));
                 }
             });

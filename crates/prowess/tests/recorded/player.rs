@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
@@ -21,22 +21,13 @@ const UNASKED: [&str; 6] = ["tick", "presence", "health", "heartbeat", "skills.c
 /// Plays `recording` and returns every difference, each told once.
 pub(crate) async fn play(recording: &Value, stage: &Stage) -> BTreeSet<String> {
     let steps = recording["steps"].as_array().expect("steps");
-    let mut player = Player {
-        stage,
-        lines: HashMap::new(),
-        approvals: Vec::new(),
-        answered: 0,
-        is_over: false,
-        later: Vec::new(),
-        seen: BTreeSet::new(),
-    };
+    let mut player = Player { stage, lines: HashMap::new(), approvals: Vec::new(), seen: BTreeSet::new() };
     for (place, step) in steps.iter().enumerate() {
         let conn = step["conn"].as_str().expect("a connection");
         if step.get("send").is_some() || step.get("raw").is_some() {
             player.send(conn, step).await;
         } else if let Some(answer) = step.get("answer") {
-            let wait = if is_first(steps, place) { Wait::Always } else { Wait::UnlessAsked };
-            player.answer(conn, answer, wait).await;
+            player.answer(conn, answer).await;
         } else if let Some(code) = step.get("close") {
             player.close(conn, code).await;
         } else if step["event"] == "chat/final" && last_sent(&steps[..place]) == "chat.send" {
@@ -45,17 +36,8 @@ pub(crate) async fn play(recording: &Value, stage: &Stage) -> BTreeSet<String> {
             player.finals(conn, so_far.iter().filter(|step| step["event"] == "chat/final").count()).await;
         }
     }
-    player.finish().await;
-    player.compare_events(steps);
+    player.compare_events(steps, &recording["sometimes"]);
     player.seen
-}
-
-/// Whether an answer is waited for while somebody has to decide something first.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Wait {
-    Always,
-    /// It may be what has to be decided, and then it is looked at in the end.
-    UnlessAsked,
 }
 
 /// What was asked for last.
@@ -64,23 +46,11 @@ fn last_sent(steps: &[Value]) -> &str {
     sent.unwrap_or_default()
 }
 
-/// Whether this is the first answer to its request.
-fn is_first(steps: &[Value], place: usize) -> bool {
-    let same =
-        |step: &Value| step["conn"] == steps[place]["conn"] && step["answer"]["id"] == steps[place]["answer"]["id"];
-    !steps[..place].iter().any(same)
-}
-
 struct Player<'a> {
     stage: &'a Stage,
     lines: HashMap<String, Line>,
-    /// The ids of questions, in the order in which they were put, and how many of them are answered.
+    /// The ids of questions, in the order in which they were put.
     approvals: Vec<String>,
-    answered: usize,
-    /// Nothing more is sent but what is needed to come to an end.
-    is_over: bool,
-    /// Answers that are looked at in the end.
-    later: Vec<(String, Value)>,
     seen: BTreeSet<String>,
 }
 
@@ -114,7 +84,7 @@ impl Player<'_> {
         line.socket.send(Message::text(text)).await.expect("sent");
     }
 
-    async fn answer(&mut self, conn: &str, expected: &Value, wait: Wait) {
+    async fn answer(&mut self, conn: &str, expected: &Value) {
         let id = expected["id"].as_str().expect("an id");
         loop {
             let line = self.lines.get_mut(conn).expect("open");
@@ -122,30 +92,15 @@ impl Player<'_> {
                 let answer = line.answers.remove(place);
                 return self.compare(id, expected, &answer);
             }
-            if wait == Wait::UnlessAsked && self.answered < self.approvals.len() {
-                return self.later.push((conn.to_owned(), expected.clone()));
-            }
             self.hear(conn, &format!("the answer to {id}")).await;
         }
     }
 
-    /// Waits until so many answers of models were told, unless somebody has to decide something first.
+    /// Waits until so many answers of models were told.
     async fn finals(&mut self, conn: &str, count: usize) {
         let is_final = |event: &&Value| kind_of(event) == "chat/final";
-        while self.answered >= self.approvals.len() && self.lines[conn].events.iter().filter(is_final).count() < count {
+        while self.lines[conn].events.iter().filter(is_final).count() < count {
             self.hear(conn, "the end of a turn").await;
-        }
-    }
-
-    /// Says no to what nobody answers, and looks at what waited for it.
-    async fn finish(&mut self) {
-        self.is_over = true;
-        for (conn, expected) in std::mem::take(&mut self.later) {
-            let line = self.lines.get_mut(&conn).expect("open");
-            for id in &self.approvals {
-                line.deny(id).await;
-            }
-            self.answer(&conn, &expected, Wait::Always).await;
         }
     }
 
@@ -192,15 +147,8 @@ impl Player<'_> {
         match heard {
             Some(Ok(Message::Text(text))) => {
                 let frame: Value = serde_json::from_str(&text).expect("JSON");
-                if frame["event"] == "exec.approval.resolved" {
-                    self.answered += 1;
-                }
                 if frame["event"] == "exec.approval.requested" {
-                    let id = frame["payload"]["id"].as_str().unwrap_or_default();
-                    self.approvals.push(id.to_owned());
-                    if self.is_over {
-                        line.deny(id).await;
-                    }
+                    self.approvals.push(frame["payload"]["id"].as_str().unwrap_or_default().to_owned());
                 }
                 if frame["type"] == "res" { line.answers.push(frame) } else { line.events.push(frame) }
             }
@@ -213,8 +161,10 @@ impl Player<'_> {
         }
     }
 
-    /// Every kind of event that was recorded has to have come, in its shape, and no other.
-    fn compare_events(&mut self, steps: &[Value]) {
+    /// Every kind of event that was recorded has to have come, in its shape, and no other; but some come only if there is
+    /// time.
+    fn compare_events(&mut self, steps: &[Value], sometimes: &Value) {
+        let may_come = |kind: &str| sometimes.as_array().is_some_and(|kinds| kinds.iter().any(|one| *one == *kind));
         let mut expected: BTreeMap<&str, Vec<&Value>> = BTreeMap::new();
         for step in steps {
             if let Some(kind) = step["event"].as_str().filter(|kind| !UNASKED.contains(kind)) {
@@ -235,7 +185,7 @@ impl Player<'_> {
         }
         for event in heard {
             let kind = kind_of(event);
-            if !expected.contains_key(kind.as_str()) && !UNASKED.contains(&kind.as_str()) {
+            if !expected.contains_key(kind.as_str()) && !UNASKED.contains(&kind.as_str()) && !may_come(&kind) {
                 self.seen.insert(format!("{kind}: came and was not recorded"));
             }
         }
@@ -264,12 +214,6 @@ fn kind_of(event: &Value) -> String {
 }
 
 impl Line {
-    async fn deny(&mut self, id: &str) {
-        let params = json!({"id": id, "decision": "deny"});
-        let request = json!({"type": "req", "id": "last", "method": "exec.approval.resolve", "params": params});
-        self.socket.send(Message::text(request.to_string())).await.expect("sent");
-    }
-
     async fn open(url: &str) -> Self {
         let (socket, _) = tokio_tungstenite::connect_async(url).await.expect("a connection");
         Self { socket, answers: Vec::new(), events: Vec::new(), closed: None }

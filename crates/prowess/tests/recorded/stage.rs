@@ -34,18 +34,18 @@ impl Stage {
         let home = skills(Prowess::new(env!("CARGO_BIN_EXE_prowess")).config(&config.to_string()));
         let path = std::env::var("PATH").unwrap_or_default();
         let home = home.env("PATH", &path).file(".openclaw/exec-approvals.json", APPROVALS);
-        let gateway = start(&home, &["gateway", "run", "--port", "0"]);
+        let gateway = start(&home, &["gateway", "run", "--port", "0", "--wait", "0"]);
         let url = listening(&home);
         Self { home, node: None, gateway, url, _model: model }
     }
 
     /// With a node that is connected.
-    pub(crate) fn with_node(mut self) -> Self {
+    pub(crate) fn with_node(mut self, skills: Skills) -> Self {
         let home = Prowess::new(env!("CARGO_BIN_EXE_prowess"));
         let path = std::env::var("PATH").unwrap_or_default();
         let home = home
             .program("bin/demo-bin", "#!/bin/sh\necho demo-bin \"$@\" HOME=$HOME FOO=$FOO\n")
-            .file(".openclaw/exec-approvals.json", NODE_APPROVALS)
+            .file(".openclaw/exec-approvals.json", node_approvals(skills))
             .env("PATH", &format!("$HOME/bin:{path}"))
             .env("OPENCLAW_GATEWAY_TOKEN", TOKEN);
         let node = start(&home, &["node", "run", "--gateway", &self.url]);
@@ -101,12 +101,25 @@ impl Drop for Stage {
 /// What may run without asking on the gateway: nothing.
 const APPROVALS: &str = r#"{"version": 1, "agents": {}}"#;
 
+/// What happens on the node to programs that skills name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Skills {
+    /// They run.
+    Run,
+    /// Somebody is asked.
+    Asked,
+}
+
 /// What may run without asking on the node.
-const NODE_APPROVALS: &str = r#"{
-  "version": 1,
-  "defaults": {"security": "allowlist", "ask": "on-miss", "askFallback": "deny", "autoAllowSkills": true},
-  "agents": {"main": {"allowlist": [{"pattern": "/usr/bin/uname"}]}}
-}"#;
+fn node_approvals(skills: Skills) -> String {
+    let is_allowed = skills == Skills::Run;
+    json!({
+        "version": 1,
+        "defaults": {"security": "allowlist", "ask": "on-miss", "askFallback": "deny", "autoAllowSkills": is_allowed},
+        "agents": {"main": {"allowlist": [{"pattern": "/usr/bin/uname"}]}},
+    })
+    .to_string()
+}
 
 fn skills(home: Prowess) -> Prowess {
     let needs = r#"metadata: {"openclaw": {"emoji": "D", "primaryEnv": "DEMO_API_KEY", "requires": {"bins": ["demo-bin"], "env": ["DEMO_API_KEY"]}, "install": [{"id": "npm", "kind": "node", "package": "demo-pkg", "bins": ["demo-bin", "demo2"]}]}}"#;
