@@ -72,6 +72,17 @@ pub enum SettingsError {
     /// Where to listen makes no sense.
     #[error("gateway.bind is `{0}`; use loopback, lan, auto, custom with gateway.customBindHost, or an address")]
     Bind(String),
+    /// A secret that is in a variable which is not there.
+    #[error("{path} is the variable {variable}, which is not set; set it, or write something else there")]
+    Unavailable {
+        /// Where it is written.
+        path: String,
+        /// Its name.
+        variable: String,
+    },
+    /// A secret that is no text.
+    #[error("{0} has to be a text; write one there")]
+    NoText(String),
     /// `custom` without an address.
     #[error("gateway.bind is `custom`, and gateway.customBindHost is not an IP address; write one there")]
     CustomHost,
@@ -166,12 +177,8 @@ fn bind(given: &str, custom: &Value) -> Result<IpAddr, SettingsError> {
 }
 
 fn auth(config: &Config, section: &Value) -> Result<Auth, SettingsError> {
-    let secret = |name: &str, written: &Value| {
-        let written = written.as_str().map(str::trim).filter(|text| !text.is_empty());
-        config.env().text(name).or(written).map(Secret::new)
-    };
-    let token = secret("OPENCLAW_GATEWAY_TOKEN", &section["token"]);
-    let password = secret("OPENCLAW_GATEWAY_PASSWORD", &section["password"]);
+    let token = secret(config, "OPENCLAW_GATEWAY_TOKEN", "token", &section["token"])?;
+    let password = secret(config, "OPENCLAW_GATEWAY_PASSWORD", "password", &section["password"])?;
     match section["mode"].as_str() {
         Some("none") => Ok(Auth::None),
         Some("token") => Ok(token.map_or(Auth::Unset, Auth::Token)),
@@ -186,6 +193,23 @@ fn auth(config: &Config, section: &Value) -> Result<Auth, SettingsError> {
             (None, Some(token)) => Auth::Token(token),
             (None, None) => Auth::Unset,
         }),
+    }
+}
+
+/// What the variable or the configuration says; nothing if both say nothing. What is written there and cannot be used is
+/// not the same as nothing.
+fn secret(config: &Config, variable: &str, key: &str, written: &Value) -> Result<Option<Secret>, SettingsError> {
+    if let Some(text) = config.env().text(variable) {
+        return Ok(Some(Secret::new(text)));
+    }
+    let path = format!("gateway.auth.{key}");
+    if let Some(missing) = config.unavailable().iter().find(|missing| missing.path.to_string() == path) {
+        return Err(SettingsError::Unavailable { path, variable: missing.variable.clone() });
+    }
+    match written {
+        Value::Null => Ok(None),
+        Value::String(text) => Ok(Some(text.trim()).filter(|text| !text.is_empty()).map(Secret::new)),
+        _ => Err(SettingsError::NoText(path)),
     }
 }
 
@@ -235,6 +259,15 @@ mod tests {
         let settings = read("{}", &[]).expect("settings");
         assert_eq!((settings.bind, settings.port), (Ipv4Addr::LOCALHOST.into(), PORT));
         assert!(matches!(settings.auth, Auth::Unset));
+    }
+
+    #[test]
+    fn a_secret_that_is_not_to_be_had_is_no_reason_to_make_another() {
+        let missing = told("{ gateway: { auth: { token: '${NO_SUCH_TOKEN}' } } }");
+        assert!(missing.contains("gateway.auth.token") && missing.contains("NO_SUCH_TOKEN"), "{missing}");
+        assert!(told("{ gateway: { auth: { token: 12345 } } }").contains("has to be a text"));
+        let found = read("{ gateway: { auth: { token: '${NO_SUCH_TOKEN}' } } }", &[("OPENCLAW_GATEWAY_TOKEN", "t")]);
+        assert!(matches!(found.expect("settings").auth, Auth::Token(_)), "another one was given");
     }
 
     #[test]

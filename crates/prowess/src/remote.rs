@@ -15,7 +15,7 @@ use prowess_gateway::client::{CallError, Client};
 use prowess_host::Failure;
 use serde_json::Value;
 
-use crate::cli::{Cli, Command, Config, Sessions, Skills};
+use crate::cli::{Approvals, Cli, Command, Config, Sessions, Skills};
 use crate::output::{Report, safe};
 use target::{Asked, Target};
 
@@ -58,9 +58,10 @@ pub(crate) fn perform(cli: &Cli) -> Result<Option<Report>, Failure> {
         Command::Config { command: Config::Set { path, value } } => {
             with(&target, async |client| settings::set(&client, path, value, json).await)
         }
-        Command::Gateway { .. } | Command::Node { .. } | Command::Approvals { .. } | Command::Completions { .. } => {
-            return Ok(None);
-        }
+        Command::Gateway { .. }
+        | Command::Node { .. }
+        | Command::Approvals { command: Approvals::Watch | Approvals::Resolve { .. } }
+        | Command::Completions { .. } => return Ok(None),
         _ => match asked {
             // A variable is set once and for all; a flag was meant for this very command.
             Asked::ByVariable => return Ok(None),

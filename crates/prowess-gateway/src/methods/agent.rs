@@ -114,7 +114,8 @@ fn session(gateway: &Gateway, params: &Value) -> Result<SessionKey, Refusal> {
     let default = context.config.agents().default_agent().id.to_string();
     let Some(name) = text(params, "sessionKey") else {
         if let (Some(id), None) = (text(params, "sessionId"), &agent) {
-            return by_id(gateway, &id);
+            let new = || meant(&format!("explicit:{id}"), context.config.tree(), &default).map_err(told);
+            return by_id(gateway, &id)?.map_or_else(new, Ok);
         }
         return Ok(main_session(&agent.as_deref().map_or(default, agent_id), context.config.tree()));
     };
@@ -126,15 +127,15 @@ fn session(gateway: &Gateway, params: &Value) -> Result<SessionKey, Refusal> {
     gateway.agents.key(&key.to_string()).map_err(told)
 }
 
-/// The session of that id.
-fn by_id(gateway: &Gateway, id: &str) -> Result<SessionKey, Refusal> {
+/// The session of that id, if there is one. Clients may make ids up, and go on with them later.
+fn by_id(gateway: &Gateway, id: &str) -> Result<Option<SessionKey>, Refusal> {
     for store in gateway.agents.stores()? {
         let entries = store.entries().unwrap_or_default();
         if let Some((key, _)) = entries.iter().find(|(_, entry)| entry["sessionId"].as_str() == Some(id)) {
-            return gateway.agents.key(key);
+            return gateway.agents.key(key).map(Some);
         }
     }
-    Err(Refusal::invalid(format!("No session found: {id}")))
+    Ok(None)
 }
 
 /// How a run ended, or that it has not yet.

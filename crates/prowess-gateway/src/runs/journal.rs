@@ -25,7 +25,7 @@ use scribe::{Order, Scribe};
 
 /// What is said of a run that a gateway left behind.
 pub(crate) const LEFT_BEHIND: &str =
-    "the gateway stopped before this run was done; what was said so far is kept in its session";
+    "the gateway stopped before this run was done; its session has what was finished until then";
 
 /// How long a lock is waited for.
 const PATIENCE: Duration = Duration::from_secs(3);

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::hall::{Ears, Hall, config, endless};
 
-const LEFT_BEHIND: &str = "the gateway stopped before this run was done; what was said so far is kept in its session";
+const LEFT_BEHIND: &str = "the gateway stopped before this run was done; its session has what was finished until then";
 
 fn said(text: &str, run: &str) -> Value {
     json!({"sessionKey": "main", "message": text, "idempotencyKey": run})

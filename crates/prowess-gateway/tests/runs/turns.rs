@@ -40,6 +40,26 @@ async fn asking_twice_runs_once() {
 }
 
 #[tokio::test]
+async fn an_id_that_a_client_made_up_is_a_session() {
+    let model = echo();
+    let hall = Hall::open(Tree::new(), &config(&model, json!({}))).await;
+    let client = hall.operator().await;
+    let mut ids = Vec::new();
+    for run in ["one", "two"] {
+        let params = json!({"sessionId": "made-up", "message": run, "idempotencyKey": run});
+        let done = client.finish("agent", params, crate::hall::PATIENCE).await.expect("done");
+        ids.push(done["result"]["meta"]["agentMeta"]["sessionId"].clone());
+    }
+    assert_eq!(ids[0], ids[1], "it goes on there");
+    let known = json!({"sessionId": ids[0], "message": "three", "idempotencyKey": "three"});
+    let done = client.finish("agent", known, crate::hall::PATIENCE).await.expect("done");
+    assert_eq!(done["result"]["meta"]["agentMeta"]["sessionId"], ids[0]);
+    let listed = client.call("sessions.list", json!({})).await.expect("a list");
+    assert_eq!((&listed["count"], &listed["sessions"][0]["key"]), (&json!(1), &json!("agent:main:explicit:made-up")));
+    hall.end().await;
+}
+
+#[tokio::test]
 async fn messages_for_one_session_are_answered_in_order() {
     let model = echo();
     let hall = Hall::open(Tree::new(), &config(&model, json!({}))).await;

@@ -8,6 +8,7 @@ use prowess_host::Failure;
 use prowess_policy::Answer;
 use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
+use tokio_util::sync::CancellationToken;
 
 use crate::chat::tell;
 use crate::cli::{Decision, Globals};
@@ -73,9 +74,11 @@ pub(super) fn watch(globals: &Globals) -> Result<Report, Failure> {
         let first = target.connect().await?;
         // Who wants JSON is a program, and answers with `approvals resolve`.
         let desk = if globals.json { Desk::default() } else { Desk::new(None) };
-        let watch = Watch { target, json: globals.json };
+        let watch = Watch { target, json: globals.json, unread: CancellationToken::new() };
+        let unread = watch.unread.clone();
         tokio::select! {
             () = watch.go_on(first, desk) => {}
+            () = unread.cancelled() => {}
             () = wish.comes() => {}
         }
         Ok(Report::text(""))
@@ -88,6 +91,8 @@ pub(super) fn watch(globals: &Globals) -> Result<Report, Failure> {
 struct Watch {
     target: Target,
     json: bool,
+    /// Nobody reads any more what is printed.
+    unread: CancellationToken,
 }
 
 impl Watch {
@@ -158,8 +163,9 @@ impl Watch {
         if self.json {
             let line = json!({"event": event.name, "payload": event.payload}).to_string();
             let mut out = std::io::stdout().lock();
-            // A reader that has gone away ends the program by itself.
-            let _ = writeln!(out, "{}", visible(&line)).and_then(|()| out.flush());
+            if writeln!(out, "{}", visible(&line)).and_then(|()| out.flush()).is_err() {
+                self.unread.cancel();
+            }
             return;
         }
         let id = safe(event.payload["id"].as_str().unwrap_or_default());

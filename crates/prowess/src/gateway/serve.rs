@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::chat::tell;
 use crate::cli::{Globals, ServeArgs};
-use crate::output::{DIM, Report, paint, short_path};
+use crate::output::{DIM, Report, WARN, paint, safe, short_path};
 use crate::wish::Wish;
 
 pub(crate) fn run(args: &ServeArgs, globals: &Globals) -> Result<Report, Failure> {
@@ -58,6 +58,9 @@ fn announce(running: &Running, context: &Context, globals: &Globals) -> Result<(
         let told = json!({"url": url, "page": page, "pid": std::process::id(), "tokenMade": file.is_some(), "tokenFile": file});
         // One line, so that a program can wait for it.
         return Report::text(format!("{told}\n")).print();
+    }
+    for warning in context.config.warnings() {
+        tell(&format!("{} {}", paint(WARN, "warning:"), safe(&warning.to_string())));
     }
     tell(&format!("listening on {url}"));
     tell(&format!("the page is at {page}"));

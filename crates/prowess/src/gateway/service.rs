@@ -10,6 +10,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use prowess_config::Env;
+use prowess_gateway::Options;
+use prowess_gateway::settings::Settings;
 use prowess_host::Failure;
 use serde_json::json;
 
@@ -41,6 +43,9 @@ struct Written {
 
 pub(super) fn install(args: &ServiceArgs, globals: &Globals) -> Result<Report, Failure> {
     let ground = globals.ground()?;
+    // What would not start now would be started again and again.
+    let options = Options { port: args.port, bind: args.bind.clone(), ..Options::default() };
+    Settings::resolve(&globals.context()?.config, &options).map_err(Failure::input)?;
     let home = ground.locations()?.os_home;
     let service = Service::of(args, globals, &ground.env, &home)?;
     let written = if cfg!(target_os = "macos") {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use prowess_config::{Config, Env, Secret};
 use prowess_gateway::client::{CallError, Client, Introduction};
 use prowess_gateway::settings::PORT;
-use prowess_host::Failure;
+use prowess_host::{Context, Failure, Flags, Ground};
 use serde_json::{Value, json};
 
 use crate::cli::Globals;
@@ -45,8 +45,9 @@ impl Target {
         let by_variable = || ground.env.text("OPENCLAW_GATEWAY_URL").map(|url| (url.to_owned(), Asked::ByVariable));
         let given = globals.remote.gateway.as_ref().map(|url| (url.trim().to_owned(), Asked::ByFlag));
         let Some((url, asked)) = given.or_else(by_variable) else { return Ok(None) };
-        // A broken configuration here does not matter for a gateway elsewhere.
-        let config = globals.context().map(|context| context.config).ok();
+        // A broken configuration here does not matter for a gateway elsewhere, which also has agents of its own.
+        let flags = Flags { agent: None, ..ground.flags.clone() };
+        let config = Context::load(&Ground { flags, ..ground.clone() }).map(|context| context.config).ok();
         let known = Known { tree: config.as_ref().map(Config::tree), env: &ground.env };
         Self::at(url, globals.remote.token.as_deref(), &known).map(|target| Some((target, asked)))
     }
