@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use prowess_agent::message::{Message, User};
 use prowess_agent::session::{Body, OpenError, SessionKey, Sessions};
-use prowess_testkit::Tree;
+use prowess_testkit::{Dice, Tree};
 use serde_json::{Value, json};
 
 const STATE: &str = "PROWESS_TEST_STATE";
@@ -30,18 +30,6 @@ const WORKERS: u64 = 6;
 
 /// How many entries a child writes if nobody kills it.
 const MAX_APPENDS: u64 = 400;
-
-/// Numbers that differ enough.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % limit
-    }
-}
 
 fn start(test: &str, state: &Path, word: &str) -> Child {
     let mut command = Command::new(std::env::current_exe().expect("this program"));
@@ -96,7 +84,7 @@ fn a_thousand_kills_lose_nothing_that_was_acknowledged() {
         for worker in 0..WORKERS {
             let state = &state;
             scope.spawn(move || {
-                let mut dice = Dice(0x9e37_79b9_7f4a_7c15 + worker);
+                let mut dice = Dice::new(worker);
                 for session in (0..SESSIONS).filter(|session| session % WORKERS == worker) {
                     kill_over_and_over(state, &format!("s{session}"), &mut dice);
                 }
@@ -177,7 +165,7 @@ fn contender() {
 fn two_processes_never_own_one_session() {
     let tree = Tree::new();
     let state = tree.path("");
-    let mut dice = Dice(7);
+    let mut dice = Dice::new(7);
     let mut children: Vec<Child> = (0..6).map(|child| start("contender", &state, &format!("c{child}"))).collect();
     // Half of them die at some point, perhaps with the session in their hands.
     for child in children.iter_mut().take(3) {

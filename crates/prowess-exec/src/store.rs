@@ -5,6 +5,7 @@
 //! for empty would loosen or lose what the operator wrote.
 
 use std::fs::{File, OpenOptions, Permissions};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -99,8 +100,7 @@ impl ApprovalsFile {
         }
         let mut text = String::new();
         file.take(MAX_BYTES as u64).read_to_string(&mut text).map_err(|error| self.io(error))?;
-        Approvals::parse(&text, || uuid::Uuid::new_v4().to_string())
-            .map_err(|source| StoreError::Broken { path: self.path.clone(), source })
+        Approvals::parse(&text, names(&text)).map_err(|source| StoreError::Broken { path: self.path.clone(), source })
     }
 
     /// Changes what is in it. Nobody else writes between the reading and the writing, and nothing is written when
@@ -152,5 +152,21 @@ impl ApprovalsFile {
 
     fn io(&self, source: std::io::Error) -> StoreError {
         StoreError::Io { path: self.path.clone(), source }
+    }
+}
+
+/// Names for entries that have none. Who reads the same file twice finds the same names, so that the use of an entry can
+/// be noted after its command was started.
+fn names(text: &str) -> impl FnMut() -> String {
+    let mut count = 0_u64;
+    move || {
+        count += 1;
+        let half = |salt: u8| {
+            let mut hasher = DefaultHasher::new();
+            (salt, count, text).hash(&mut hasher);
+            hasher.finish()
+        };
+        let bits = (u128::from(half(0)) << 64) | u128::from(half(1));
+        uuid::Builder::from_random_bytes(bits.to_be_bytes()).into_uuid().to_string()
     }
 }

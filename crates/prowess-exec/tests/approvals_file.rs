@@ -107,6 +107,22 @@ fn what_is_written_is_for_its_owner_alone_and_nothing_is_left_beside_it() {
     assert_eq!(mode(&world.state("deeper/still/exec-approvals.json.lock")), 0o600);
 }
 
+/// People write rules without names.
+#[tokio::test]
+async fn a_rule_without_a_name_knows_its_last_use() {
+    let world = World::new(Arc::new(Nobody));
+    let rules =
+        json!({"version": 1, "agents": {"main": {"allowlist": [{"pattern": "/none"}, {"pattern": "/usr/bin/ls"}]}}});
+    write(world.exec.approvals.path(), &rules.to_string(), 0o600);
+    assert_eq!(world.exec.approvals.load().expect("a file"), world.exec.approvals.load().expect("a file"));
+    assert!(!world.run("ls").await.is_error);
+    let text = std::fs::read_to_string(world.exec.approvals.path()).expect("a file");
+    let file: Value = serde_json::from_str(&text).expect("JSON");
+    let [unused, used] = [0, 1].map(|at| file["agents"]["main"]["allowlist"][at].clone());
+    assert!(used["lastUsedAt"].is_u64() && used["lastUsedCommand"] == "ls", "{file}");
+    assert!(unused.get("lastUsedAt").is_none() && unused["id"] != used["id"], "{file}");
+}
+
 #[test]
 fn an_update_that_changes_nothing_writes_nothing() {
     let world = World::new(Arc::new(Nobody));

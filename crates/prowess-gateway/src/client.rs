@@ -20,6 +20,7 @@ use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 
 pub use address::Trust;
 pub use introduction::{Introduction, Node};
+pub(crate) use reconnect::FIRST;
 pub use reconnect::{Backoff, Go, Reconnecting};
 
 use address::Address;

@@ -1,14 +1,19 @@
 //! Files: how is a small piece of state kept, so that nobody sees half of it?
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use thiserror::Error;
 
 /// How large a file of ours can be.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
+
+/// How long a lock is waited for that somebody may be about to let go.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// A file cannot be used.
 #[derive(Debug, Error)]
@@ -85,6 +90,48 @@ pub(crate) fn lock(path: &Path) -> Result<File, FileError> {
         Ok(file)
     };
     lock().map_err(|source| io(path, source))
+}
+
+/// A lock that is held as long as this is kept.
+#[derive(Debug)]
+pub(crate) struct Held(File);
+
+impl Held {
+    /// Takes the lock of that file; nothing, if another program has it. May wait a moment: a command that was just being
+    /// started by a program that is gone has its files until it runs.
+    pub(crate) fn take(path: &Path) -> std::io::Result<Option<Self>> {
+        let file = File::options().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
+        let start = Instant::now();
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Some(Self(file))),
+                Err(TryLockError::WouldBlock) if start.elapsed() < PATIENCE => {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // Closing is not enough: a command that is just being started has the file, too, and the lock with it.
+        if let Err(error) = self.0.unlock() {
+            tracing::warn!("a lock is held for a moment longer: {error}");
+        }
+    }
+}
+
+/// Puts `text` into the file in one step, for us alone. It may be lost with the machine, but it is never half there.
+pub(crate) fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder)?;
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(text.as_bytes())?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
 }
 
 fn io(path: &Path, source: std::io::Error) -> FileError {

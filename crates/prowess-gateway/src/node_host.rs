@@ -13,17 +13,20 @@ mod prepare;
 mod skill_bins;
 mod state;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use prowess_config::Secret;
 use prowess_host::Ground;
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
-use crate::client::{CallError, Client, Introduction, Node};
+use crate::aside::blocking;
+use crate::client::{self, Backoff, CallError, Client, Introduction, Node};
+use crate::files::Held;
 use crate::identity::{Identity, IdentityError};
+use crate::nodes::REPLACED;
 use bench::Bench;
 use desk::Desk;
 use link::Link;
@@ -34,8 +37,8 @@ pub use state::StateError;
 const COMMANDS: [&str; 5] =
     ["system.run.prepare", "system.run", "system.which", "system.execApprovals.get", "system.execApprovals.set"];
 
-/// How long to wait before dialing again: at first, and at most.
-const BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+/// After how long a connection counts as a good one: when it is lost, the next is made soon.
+const STEADY: Duration = Duration::from_secs(5);
 
 /// How this machine serves as a node.
 #[derive(Debug, Clone)]
@@ -69,7 +72,7 @@ impl Options {
             display_name: None,
             when_lost: WhenLost::default(),
             helper: prowess_exec::confine::helper()?,
-            patience: BACKOFF.0,
+            patience: client::FIRST,
         })
     }
 }
@@ -99,6 +102,25 @@ pub enum NodeHostError {
     /// The gateway does not want it, and will not want it a second later either.
     #[error("the gateway refused this node: {0}; check the token, or approve the node there")]
     Refused(Box<CallError>),
+    /// Another node host works with the same files.
+    #[error("another node host is running with the files in {}; end it first, or choose another state directory", .0.display())]
+    Taken(PathBuf),
+    /// Somebody else dialed in as this node. Two of them would cut each other off for ever.
+    #[error(
+        "another node host connected to {0} as this node, with a copy of its files; give each machine a state directory \
+         of its own"
+    )]
+    Replaced(String),
+}
+
+/// Why a connection is over.
+enum Lost {
+    /// We are to end.
+    Stopped,
+    /// It broke, or was closed.
+    Gone,
+    /// The gateway has a newer connection of this node.
+    Replaced,
 }
 
 /// A machine that runs commands for a gateway.
@@ -109,46 +131,75 @@ impl NodeHost {
     /// Serves until `stop`. Dials again whenever the connection is lost.
     pub async fn run(options: Options, stop: CancellationToken) -> Result<(), NodeHostError> {
         let bench = Arc::new(Bench::new(&options)?);
+        let _lock = sole(bench.state_dir()).await?;
         let state = NodeState::load_or_make(bench.state_dir(), &options)?;
         let identity = Identity::load(bench.state_dir())?;
         let link = Link::default();
         let desk = Arc::new(Desk::new(bench, link.clone()));
-        let mut wait = options.patience;
-        loop {
-            let introduction = introduction(&options, &state, &identity);
-            let dialed = tokio::select! {
-                dialed = Client::connect(&options.url, &introduction) => dialed,
-                () = stop.cancelled() => break,
-            };
-            match dialed {
-                Ok(client) => {
-                    wait = options.patience;
-                    tracing::info!(gateway = options.url, "connected");
-                    serve(&desk, &link, client, &stop).await;
-                    link.close();
-                    if options.when_lost == WhenLost::End {
-                        desk.end_all();
-                    }
-                }
-                Err(refused @ CallError::Refused { .. }) if !may_change(&refused) => {
-                    return Err(NodeHostError::Refused(Box::new(refused)));
-                }
-                Err(error) => tracing::warn!(gateway = options.url, "not connected: {error}"),
-            }
-            tokio::select! {
-                () = tokio::time::sleep(wait) => {}
-                () = stop.cancelled() => break,
-            }
-            wait = wait.saturating_mul(2).min(BACKOFF.1);
-        }
+        let served = dial(&options, &state, &identity, (&desk, &link), &stop).await;
         desk.end_all();
         desk.ended().await;
-        Ok(())
+        served
+    }
+}
+
+/// Makes sure that no other node host works in that state directory, as long as the result is kept.
+async fn sole(state_dir: &Path) -> Result<Held, NodeHostError> {
+    let folder = state_dir.to_owned();
+    let take = move || {
+        std::fs::create_dir_all(&folder)?;
+        Held::take(&folder.join("node.lock"))
+    };
+    let taken = blocking(take).await.map_err(|refusal| NodeHostError::Host(refusal.message))?;
+    let failed = |source| StateError { path: state_dir.join("node.lock"), source };
+    taken.map_err(failed)?.ok_or_else(|| NodeHostError::Taken(state_dir.to_owned()))
+}
+
+/// Dials in, and again whenever the connection is lost.
+async fn dial(
+    options: &Options,
+    state: &NodeState,
+    identity: &Identity,
+    (desk, link): (&Arc<Desk>, &Link),
+    stop: &CancellationToken,
+) -> Result<(), NodeHostError> {
+    let mut backoff = Backoff::starting_with(options.patience);
+    loop {
+        let introduction = introduction(options, state, identity);
+        let dialed = tokio::select! {
+            dialed = Client::connect(&options.url, &introduction) => dialed,
+            () = stop.cancelled() => return Ok(()),
+        };
+        match dialed {
+            Ok(client) => {
+                tracing::info!(gateway = options.url, "connected");
+                let since = Instant::now();
+                let lost = serve(desk, link, client, stop).await;
+                link.close();
+                if options.when_lost == WhenLost::End {
+                    desk.end_all();
+                }
+                match lost {
+                    Lost::Stopped => return Ok(()),
+                    Lost::Replaced => return Err(NodeHostError::Replaced(options.url.clone())),
+                    Lost::Gone if since.elapsed() >= STEADY => backoff.reset(),
+                    Lost::Gone => {}
+                }
+            }
+            Err(refused @ CallError::Refused { .. }) if !may_change(&refused) => {
+                return Err(NodeHostError::Refused(Box::new(refused)));
+            }
+            Err(error) => tracing::warn!(gateway = options.url, "not connected: {error}"),
+        }
+        tokio::select! {
+            () = tokio::time::sleep(backoff.pause()) => {}
+            () = stop.cancelled() => return Ok(()),
+        }
     }
 }
 
 /// Takes what the gateway wants until the connection is lost.
-async fn serve(desk: &Arc<Desk>, link: &Link, client: Client, stop: &CancellationToken) {
+async fn serve(desk: &Arc<Desk>, link: &Link, client: Client, stop: &CancellationToken) -> Lost {
     let mut events = client.events();
     link.open(client.clone());
     loop {
@@ -161,17 +212,18 @@ async fn serve(desk: &Arc<Desk>, link: &Link, client: Client, stop: &Cancellatio
                 },
                 // Too much came at once; whoever waits for what was lost hears it at their deadline.
                 Err(tokio::sync::broadcast::error::RecvError::Lagged(lost)) => tracing::warn!(lost, "events lost"),
-                Err(tokio::sync::broadcast::error::RecvError::Closed) => return,
+                Err(tokio::sync::broadcast::error::RecvError::Closed) => return Lost::Gone,
             },
-            _ = client.ended() => return,
-            () = stop.cancelled() => return,
+            why = client.ended() => return if why.ends_with(REPLACED) { Lost::Replaced } else { Lost::Gone },
+            () = stop.cancelled() => return Lost::Stopped,
         }
     }
 }
 
-/// A refusal that somebody may take back while we wait: the node has to be approved first.
+/// A refusal that may be another one later: the node has to be approved first, or the gateway cannot tell just now.
 fn may_change(error: &CallError) -> bool {
-    matches!(error, CallError::Refused { error, .. } if error["code"] == "NOT_PAIRED" || error["retryable"] == true)
+    let CallError::Refused { error, .. } = error else { return true };
+    matches!(error["code"].as_str(), Some("NOT_PAIRED" | "UNAVAILABLE")) || error["retryable"] == true
 }
 
 /// Who dials in, and what it can do.

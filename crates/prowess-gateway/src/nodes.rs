@@ -17,10 +17,12 @@ mod target;
 pub(crate) use exec::{NodeExec, SKILL_ENV};
 pub(crate) use invoke::{Invocation, InvokeError};
 pub(crate) use policy::{allowed_commands, check_command};
-pub(crate) use registry::{Node, Nodes};
+pub(crate) use registry::{Node, Nodes, REPLACED};
 pub(crate) use runs::Run;
 
 use std::sync::Arc;
 
+use prowess_agent::session::SessionKey;
+
 /// Tells a conversation something that happened elsewhere: the key of its session, and the text.
-pub(crate) type Wake = Arc<dyn Fn(&str, String) + Send + Sync>;
+pub(crate) type Wake = Arc<dyn Fn(&SessionKey, String) + Send + Sync>;

@@ -8,32 +8,21 @@ mod room;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use machine::{Machine, Person, Turn, allowing, call, home, invoke, program, soon, unique};
+use machine::{Machine, Person, Turn, allowing, call, demo_room, home, invoke, program, soon, unique};
 use prowess_exec::SkillShare;
 use prowess_exec::exec_tool::ExecCall;
 use prowess_gateway::client::{CallError, Client};
 use prowess_policy::Host;
-use prowess_testkit::Tree;
-use room::Room;
 use serde_json::{Value, json};
 
 fn message(result: Result<Value, CallError>) -> String {
     result.expect_err("a refusal").to_string()
 }
 
-/// A gateway whose skills need `demo-bin`.
-async fn room() -> Room {
-    Room::open(Tree::new().file(
-        ".openclaw/workspace/skills/demo/SKILL.md",
-        "---\nname: demo\ndescription: d\nmetadata: {openclaw: {requires: {bins: [demo-bin]}}}\n---\n",
-    ))
-    .await
-}
-
 #[tokio::test]
 async fn a17_keys_of_skills_reach_their_commands_and_nobody_else() {
     const KEY: &str = "key-of-the-skill-1234";
-    let room = room().await;
+    let room = demo_room().await;
     let operator = room.operator().await;
     let mut events = operator.events();
     let tree = home(
@@ -79,7 +68,7 @@ async fn a17_keys_of_skills_reach_their_commands_and_nobody_else() {
 
 #[tokio::test]
 async fn a21_a_program_of_a_skill_is_the_one_that_was_recorded() {
-    let room = room().await;
+    let room = demo_room().await;
     let tree = home(&allowing(&[]), &[]);
     program(&tree, "second/demo-bin", "echo the right one");
     let base = tree.root().to_string_lossy().into_owned();
@@ -113,7 +102,7 @@ async fn a21_a_program_of_a_skill_is_the_one_that_was_recorded() {
 
 #[tokio::test]
 async fn a22_always_for_a_shell_is_never_for_another_text() {
-    let room = room().await;
+    let room = demo_room().await;
     let machine = Machine::join(&room, home(&allowing(&[]), &[])).await;
     let turn = Turn::of(&room);
     let person = Person::who_says(&room, "allow-always").await;
@@ -164,7 +153,7 @@ async fn approved_script(
 
 /// Swaps a script at another moment each time, four scripts at once.
 async fn swaps(tries: u64, starter: &str) {
-    let room = room().await;
+    let room = demo_room().await;
     let machine = Machine::join(&room, home(&allowing(&[]), &[])).await;
     let operator = room.operator().await;
     let lane = async |lane: u64| {
@@ -206,7 +195,7 @@ async fn a24_a_script_that_was_swapped_after_it_was_shown_does_not_run() {
 
 #[tokio::test]
 async fn a24_a_folder_that_became_another_is_another() {
-    let room = room().await;
+    let room = demo_room().await;
     let machine = Machine::join(&room, home(&allowing(&[]), &[])).await;
     let operator = room.operator().await;
     let folder = machine.path(".openclaw/workspace/here");

@@ -1,5 +1,9 @@
 //! The node host: does a machine run what it may, for whom it may, and nothing else?
 
+#[path = "support/feigned.rs"]
+mod feigned;
+#[path = "node_host/lone.rs"]
+mod lone;
 #[path = "support/machine.rs"]
 mod machine;
 #[path = "support/room.rs"]
@@ -8,7 +12,7 @@ mod room;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use machine::{Machine, Person, Turn, allowing, call, home, invoke, real, soon, unique, until};
+use machine::{Machine, Person, Turn, allowing, call, demo_room, home, invoke, real, soon, unique, until};
 use prowess_exec::exec_tool::ExecCall;
 use prowess_gateway::client::CallError;
 use prowess_gateway::node_host::WhenLost;
@@ -25,18 +29,9 @@ fn shell(text: &str) -> Value {
     json!({"command": ["/bin/sh", "-lc", text], "rawCommand": text})
 }
 
-/// A gateway whose skills need `demo-bin`.
-async fn room() -> Room {
-    Room::open(Tree::new().file(
-        ".openclaw/workspace/skills/demo/SKILL.md",
-        "---\nname: demo\ndescription: d\nmetadata: {openclaw: {requires: {bins: [demo-bin]}}}\n---\n",
-    ))
-    .await
-}
-
 #[tokio::test]
 async fn a_command_through_a_shell_obeys_the_same_rules_as_any_other() {
-    let room = room().await;
+    let room = demo_room().await;
     let tree = home(&allowing(&[&real("uname")]), &[("demo-bin", "echo demo $1"), ("other", "echo other")]);
     let machine = Machine::join(&room, tree).await;
     let operator = room.operator().await;
@@ -55,8 +50,32 @@ async fn a_command_through_a_shell_obeys_the_same_rules_as_any_other() {
 }
 
 #[tokio::test]
+async fn a_rule_knows_when_it_was_used_last_and_for_what() {
+    let room = demo_room().await;
+    let mut rules = allowing(&[&real("uname")]);
+    // As a person writes it: without a name.
+    rules["agents"]["main"] = json!({"allowlist": [{"pattern": real("id")}, {"pattern": real("who")}]});
+    let machine = Machine::join(&room, home(&rules, &[])).await;
+    let operator = room.operator().await;
+    for text in ["id -u", "uname -s"] {
+        invoke(&operator, &machine.id, "system.run", shell(text)).await.expect("it may run");
+    }
+    let file = machine.approvals();
+    for (place, command, program) in
+        [("/agents/*/allowlist/0", "uname -s", "uname"), ("/agents/main/allowlist/0", "id -u", "id")]
+    {
+        let rule = file.pointer(place).expect("a rule");
+        assert_eq!((&rule["lastUsedCommand"], &rule["lastResolvedPath"]), (&json!(command), &json!(real(program))));
+        assert!(rule["lastUsedAt"].as_u64().is_some_and(|at| at > 0), "{rule}");
+    }
+    assert!(file["agents"]["main"]["allowlist"][1].get("lastUsedAt").is_none(), "{file}");
+    machine.end().await;
+    room.running.end().await;
+}
+
+#[tokio::test]
 async fn the_machines_own_word_is_the_last() {
-    let room = room().await;
+    let room = demo_room().await;
     for (rules, expected) in [
         (json!({"security": "deny"}), "UNAVAILABLE: SYSTEM_RUN_DISABLED: security=deny"),
         (json!({"security": "allowlist", "ask": "off"}), "UNAVAILABLE: SYSTEM_RUN_DENIED: allowlist miss"),
@@ -79,7 +98,7 @@ async fn the_machines_own_word_is_the_last() {
 
 #[tokio::test]
 async fn programs_and_approvals_of_the_machine_can_be_asked_for() {
-    let room = room().await;
+    let room = demo_room().await;
     let machine = Machine::join(&room, home(&allowing(&[]), &[("demo-bin", "")])).await;
     let operator = room.operator().await;
     let bins = json!({"bins": ["demo-bin", "uname", "no-such-program", "/bin/ls", "../bin/demo-bin", ""]});
@@ -105,7 +124,7 @@ async fn programs_and_approvals_of_the_machine_can_be_asked_for() {
 
 #[tokio::test]
 async fn a_turn_asks_here_for_what_runs_there_and_always_means_always() {
-    let room = room().await;
+    let room = demo_room().await;
     let machine = Machine::join(&room, home(&allowing(&[]), &[("tool", "echo did $1")])).await;
     let turn = Turn::of(&room);
     let nobody = turn.there("tool a").await;
@@ -141,7 +160,7 @@ async fn a_turn_asks_here_for_what_runs_there_and_always_means_always() {
 
 #[tokio::test]
 async fn a_turn_finds_the_node_that_it_means() {
-    let room = room().await;
+    let room = demo_room().await;
     let turn = Turn::of(&room);
     let none = turn.there("uname").await;
     assert!(none.text().starts_with("exec host=node requires a paired node (none available)"), "{}", none.text());
@@ -185,14 +204,14 @@ fn lines(path: &std::path::Path) -> usize {
 
 #[tokio::test]
 async fn the_same_request_is_done_once() {
-    let room = room().await;
+    let room = demo_room().await;
     let machine = Machine::join(&room, home(&everything(), &[])).await;
     let operator = room.operator().await;
     let key = unique();
     let ask = async |text: &str| {
         let params = json!({
             "nodeId": machine.id, "command": "system.run", "timeoutMs": 60_000, "idempotencyKey": key,
-            "params": {"command": ["/bin/sh", "-c", text], "runId": "the-same"},
+            "params": {"command": ["/bin/sh", "-c", text]},
         });
         soon("an answer", operator.call("node.invoke", params)).await
     };
@@ -211,7 +230,7 @@ async fn the_same_request_is_done_once() {
 
 #[tokio::test]
 async fn a_deadline_ends_all_that_a_run_started() {
-    let room = room().await;
+    let room = demo_room().await;
     let machine = Machine::join(&room, home(&everything(), &[])).await;
     let operator = room.operator().await;
     let text = "(while :; do echo tick >> ticks; sleep 0.02; done) & echo started; wait";
@@ -228,28 +247,22 @@ async fn a_deadline_ends_all_that_a_run_started() {
 }
 
 #[tokio::test]
-async fn a_turn_that_is_given_up_ends_its_run_and_hears_of_it() {
-    let room = room().await;
+async fn a_turn_that_is_given_up_ends_its_run() {
+    let room = demo_room().await;
     let machine = Machine::join(&room, home(&everything(), &[])).await;
     let turn = Turn::of(&room);
-    let running = tokio::spawn(async move { turn.there("echo begun > begun; sleep 600; echo end > end").await });
+    let text = "trap 'echo over > over; exit' TERM; echo begun > begun; while :; do sleep 0.05; done";
+    let running = tokio::spawn(async move { turn.there(text).await });
     until("it runs", async || machine.path(".openclaw/workspace/begun").exists()).await;
     running.abort();
-    let operator = room.operator().await;
-    let told = format!("Exec finished (node={}", machine.id);
-    until("its end is told", async || {
-        let history = operator.call("chat.history", json!({"sessionKey": "agent:main:test"})).await;
-        history.is_ok_and(|history| history["messages"].to_string().contains(&told))
-    })
-    .await;
-    assert!(!machine.path(".openclaw/workspace/end").exists());
+    until("it was ended", async || machine.path(".openclaw/workspace/over").exists()).await;
     machine.end().await;
     room.running.end().await;
 }
 
 #[tokio::test]
 async fn output_is_told_while_it_comes_and_has_an_end() {
-    let room = room().await;
+    let room = demo_room().await;
     let machine = Machine::join(&room, home(&everything(), &[])).await;
     let turn = Turn::of(&room);
     let told = Arc::new(Mutex::new(Vec::new()));
@@ -280,7 +293,7 @@ async fn output_is_told_while_it_comes_and_has_an_end() {
 
 #[tokio::test]
 async fn a_node_comes_back_to_a_gateway_that_was_away() {
-    let room = room().await;
+    let room = demo_room().await;
     let address = room.running.address;
     let mut machine = Machine::join_with(&room, home(&everything(), &[]), |options| {
         options.when_lost = WhenLost::GoOn;
@@ -312,7 +325,7 @@ async fn a_node_comes_back_to_a_gateway_that_was_away() {
 
 #[tokio::test]
 async fn what_nobody_waits_for_is_ended_when_the_gateway_is_lost() {
-    let room = room().await;
+    let room = demo_room().await;
     let machine = Machine::join(&room, home(&everything(), &[])).await;
     let operator = room.operator().await;
     let node = machine.id.clone();
@@ -336,7 +349,7 @@ async fn what_nobody_waits_for_is_ended_when_the_gateway_is_lost() {
 
 #[tokio::test]
 async fn a_node_keeps_its_name_and_a_wrong_token_is_told() {
-    let room = room().await;
+    let room = demo_room().await;
     let machine = Machine::join_with(&room, home(&everything(), &[]), |options| {
         options.display_name = Some("Attic".to_owned());
     })
@@ -347,20 +360,20 @@ async fn a_node_keeps_its_name_and_a_wrong_token_is_told() {
     assert_eq!((&file["version"], &file["displayName"]), (&json!(1), &json!("Attic")));
     assert_eq!(file["gateway"]["port"], room.running.address.port());
     assert!(!file.to_string().contains(room::TOKEN));
+    let tree = machine.into_tree().await;
     let mut options =
-        prowess_gateway::node_host::Options::new(machine::machine_ground(&machine.tree), room.url()).expect("here");
+        prowess_gateway::node_host::Options::new(machine::machine_ground(&tree), room.url()).expect("here");
     options.token = Some(prowess_config::Secret::new("wrong"));
     let stop = tokio_util::sync::CancellationToken::new();
     let refused =
         soon("an end", prowess_gateway::node_host::NodeHost::run(options, stop)).await.expect_err("not let in");
     assert!(refused.to_string().starts_with("the gateway refused this node: "), "{refused}");
-    machine.end().await;
     room.running.end().await;
 }
 
 #[tokio::test]
 async fn every_run_has_one_end_whatever_happens_to_the_node() {
-    let room = room().await;
+    let room = demo_room().await;
     let operator = room.operator().await;
     let mut machine = Machine::join(&room, home(&everything(), &[])).await;
     let mut done = 0;

@@ -5,7 +5,9 @@ mod machine;
 #[path = "support/room.rs"]
 mod room;
 
-use machine::{Machine, Puppet, allowing, connected, home, invoke, puppet_introduction, real, soon, unique, until};
+use machine::{
+    Machine, Puppet, Turn, allowing, connected, demo_room, home, invoke, puppet_introduction, real, soon, unique, until,
+};
 use prowess_gateway::client::{CallError, Client};
 use prowess_testkit::{Tree, cases, check_all_but};
 use room::Room;
@@ -58,11 +60,7 @@ fn difference(at: &str, theirs: &Value, ours: &Value) -> Option<String> {
 
 #[tokio::test]
 async fn recorded_requests_get_recorded_answers() {
-    let room = Room::open(Tree::new().file(
-        ".openclaw/workspace/skills/demo/SKILL.md",
-        "---\nname: demo\ndescription: d\nmetadata: {openclaw: {requires: {bins: [demo-bin]}}}\n---\n",
-    ))
-    .await;
+    let room = demo_room().await;
     let body = r#"echo "demo-bin $1 HOME=$HOME FOO=$FOO""#;
     let machine = Machine::join(&room, home(&allowing(&[&real("uname")]), &[("demo-bin", body)])).await;
     let operator = room.operator().await;
@@ -259,27 +257,101 @@ async fn a_node_has_the_name_that_it_was_given() {
     room.running.end().await;
 }
 
+/// Tells the gateway of a run, in the name of a node.
+async fn tell(node: &Puppet, event: &str, payload: Value) {
+    let params = json!({"event": event, "payloadJSON": payload.to_string()});
+    assert_eq!(node.client.call("node.event", params).await.expect("taken"), json!({"ok": true}));
+}
+
+/// What was said in a session.
+async fn history(operator: &Client, session: &str) -> String {
+    let history = operator.call("chat.history", json!({"sessionKey": session})).await.expect("a history");
+    history["messages"].to_string()
+}
+
+async fn make_session(operator: &Client, key: &str) {
+    operator.call("sessions.patch", json!({"key": key, "label": key})).await.expect("made");
+}
+
+/// Sends a run for a session, which the node answers at once; its end is told later.
+async fn send_run(operator: &Client, node: &Puppet, session: &str, run: &str) {
+    let params = json!({"command": ["id"], "sessionKey": session, "runId": run});
+    invoke(operator, &node.id, "system.run", params).await.expect("an answer");
+}
+
+fn finished(run: &str, output: &str) -> Value {
+    json!({"runId": run, "exitCode": 3, "command": "id", "output": output})
+}
+
+#[tokio::test]
+async fn who_called_a_run_off_is_not_told_of_its_end() {
+    let room = Room::open(Tree::new()).await;
+    let operator = room.operator().await;
+    let act = |_: &str, params: &Value| (params["runId"] == "other").then(|| Ok(json!({"exitCode": 3})));
+    let node = Puppet::join(&room, "one", &json!({}), act).await;
+    make_session(&operator, "agent:main:test").await;
+    let turn = Turn::of(&room);
+    let running = tokio::spawn(async move { turn.there("sleep 600").await });
+    let mut run = Value::Null;
+    until("the node is asked", async || {
+        let heard = node.heard.lock().expect("no panic");
+        let asked = heard.iter().find(|(_, payload)| payload["command"] == "system.run");
+        let params = asked.and_then(|(_, payload)| serde_json::from_str::<Value>(payload["paramsJSON"].as_str()?).ok());
+        run = params.map(|params| params["runId"].clone()).unwrap_or_default();
+        run.is_string()
+    })
+    .await;
+    running.abort();
+    until("it is called off", async || node.count("node.invoke.cancel") >= 1).await;
+    tell(&node, "exec.finished", finished(run.as_str().expect("a name"), "called off")).await;
+    send_run(&operator, &node, "agent:main:test", "other").await;
+    tell(&node, "exec.finished", finished("other", "went on")).await;
+    until("the other is told", async || history(&operator, "agent:main:test").await.contains("went on")).await;
+    let said = history(&operator, "agent:main:test").await;
+    assert!(!said.contains("called off"), "{said}");
+    room.running.end().await;
+}
+
+#[tokio::test]
+async fn a_session_that_is_gone_does_not_come_back_for_news() {
+    let room = Room::open(Tree::new()).await;
+    let operator = room.operator().await;
+    let node = Puppet::join(&room, "one", &json!({}), |_, _| Some(Ok(json!({"exitCode": 3})))).await;
+    for key in ["agent:main:gone", "agent:main:anew", "agent:main:here"] {
+        make_session(&operator, key).await;
+        send_run(&operator, &node, key, key).await;
+    }
+    send_run(&operator, &node, "agent:main:never", "agent:main:never").await;
+    operator.call("sessions.delete", json!({"key": "agent:main:gone"})).await.expect("removed");
+    operator.call("sessions.reset", json!({"key": "agent:main:anew"})).await.expect("begun anew");
+    for key in ["agent:main:gone", "agent:main:never", "agent:main:anew", "agent:main:here"] {
+        tell(&node, "exec.finished", finished(key, "some news")).await;
+    }
+    until("who is there hears it", async || history(&operator, "agent:main:here").await.contains("some news")).await;
+    let list = operator.call("sessions.list", json!({})).await.expect("a list");
+    let mut keys: Vec<&str> =
+        list["sessions"].as_array().expect("a list").iter().filter_map(|session| session["key"].as_str()).collect();
+    keys.sort_unstable();
+    assert_eq!(keys, ["agent:main:anew", "agent:main:here"]);
+    assert!(!history(&operator, "agent:main:anew").await.contains("some news"));
+    room.running.end().await;
+}
+
 #[tokio::test]
 async fn a_node_speaks_only_of_runs_that_it_was_sent_and_only_to_their_session() {
     let room = Room::open(Tree::new()).await;
     let operator = room.operator().await;
     let node = Puppet::join(&room, "one", &json!({}), |_, _| Some(Ok(json!({"exitCode": 0})))).await;
     let other = Puppet::join(&room, "two", &json!({}), |_, _| None).await;
+    make_session(&operator, "agent:main:mine").await;
     let params = json!({"command": ["id"], "sessionKey": "agent:main:mine", "runId": "run-1"});
     invoke(&operator, &node.id, "system.run", params).await.expect("an answer");
-    let tell = async |who: &Puppet, event: &str, payload: Value| {
-        let params = json!({"event": event, "payloadJSON": payload.to_string()});
-        assert_eq!(who.client.call("node.event", params).await.expect("taken"), json!({"ok": true}));
-    };
     let finished = |run: &str, output: &str| json!({"runId": run, "sessionKey": "agent:main:other", "exitCode": 3, "command": "id", "output": output});
     tell(&node, "exec.finished", finished("no-such-run", "x")).await;
     tell(&other, "exec.finished", finished("run-1", "x")).await;
     tell(&node, "exec.finished", finished("run-1", "all\nwell\u{1b}[2J")).await;
     tell(&node, "exec.finished", finished("run-1", "twice")).await;
-    let history = async |session: &str| {
-        let history = operator.call("chat.history", json!({"sessionKey": session})).await.expect("a history");
-        history["messages"].to_string()
-    };
+    let history = async |session: &str| history(&operator, session).await;
     let told = format!("Exec finished (node={} id=run-1, code 3)", node.id);
     until("its session hears it", async || history("agent:main:mine").await.contains(&told)).await;
     let params = json!({"command": ["id"], "sessionKey": "agent:main:mine", "runId": "run-2"});

@@ -2,8 +2,7 @@
 
 use std::net::TcpListener;
 
-use prowess_testkit::{Prowess, Running, eventually};
-use rustix::process::{Pid, Signal, kill_process};
+use prowess_testkit::{Prowess, Running, eventually, terminate};
 use serde_json::Value;
 
 fn prowess() -> Prowess {
@@ -32,15 +31,9 @@ impl<'a> Served<'a> {
     /// Ends it as a service manager would.
     #[track_caller]
     fn end(self) -> prowess_testkit::Output {
-        stop(&self.running);
+        terminate(self.running.id());
         self.running.wait()
     }
-}
-
-#[track_caller]
-fn stop(running: &Running<'_>) {
-    let pid = i32::try_from(running.id()).ok().and_then(Pid::from_raw).expect("a process");
-    kill_process(pid, Signal::TERM).expect("it is ours");
 }
 
 fn token(home: &Prowess) -> String {
@@ -101,7 +94,7 @@ fn people_are_told_where_it_is_and_no_secret() {
     let log = home.path(".openclaw/logs/gateway.log");
     eventually("it listens", || std::fs::read_to_string(&log).is_ok_and(|log| log.contains("has started")));
     // A wish that it ends is heard from before, and heeded after it has said all of this.
-    stop(&running);
+    terminate(running.id());
     let told = running.wait().ok();
     let made = token(&home);
     let told = told.err_has("listening on ws://127.0.0.1:").err_has("the page is at http://127.0.0.1:");

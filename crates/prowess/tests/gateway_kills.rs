@@ -1,19 +1,18 @@
 //! Faults: the gateway and a node are killed and started again at random. Every run ends exactly once, as done or as
 //! failed with the reason, and no command runs twice.
 
-#[path = "support/gateway.rs"]
-mod gateway;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use gateway::{Served, TOKEN, free_port};
 use prowess_gateway::client::{CallError, Client, Introduction};
-use prowess_testkit::{Chunking, Dice, ModelServer, Prowess, RecordedRequest, Turn};
+use prowess_testkit::{Chunking, Dice, ModelServer, Prowess, RecordedRequest, Served, Turn, free_port};
 use serde_json::{Value, json};
+
+/// What clients have to know.
+const TOKEN: &str = "a-token-for-tests";
 
 /// How many runs there are, unless `PROWESS_KILL_RUNS` says otherwise.
 const RUNS: usize = 60;

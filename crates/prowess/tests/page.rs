@@ -8,43 +8,22 @@ mod browser;
 #[path = "flow/home.rs"]
 mod home;
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use browser::Browser;
-use prowess_testkit::{ModelServer, Prowess, Turn, eventually};
+use prowess_testkit::{ModelServer, Prowess, Served, Turn, eventually};
 use serde_json::json;
 
 const TOKEN: &str = "a-token-for-tests";
 
-/// A gateway that is gone with its test.
-struct Served {
-    child: Child,
-    address: String,
-}
-
-impl Served {
-    fn start(home: &Prowess) -> Self {
-        let world = home.command();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_prowess"));
-        command.env_clear().current_dir(world.get_current_dir().expect("a folder"));
-        command.envs(world.get_envs().filter_map(|(name, value)| value.map(|value| (name, value))));
-        command.env("OPENCLAW_GATEWAY_TOKEN", TOKEN).args(["gateway", "run", "--port", "0"]);
-        let mut child =
-            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("a gateway");
-        let mut lines = BufReader::new(child.stderr.take().expect("its messages")).lines().map_while(Result::ok);
-        let address = lines.find_map(|line| line.split("ws://").nth(1)?.split_whitespace().next().map(str::to_owned));
-        // What else it has to say must not fill the pipe.
-        std::thread::spawn(move || lines.for_each(drop));
-        Self { child, address: address.expect("it says where it listens") }
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
+/// A gateway in that home, whose own program is another.
+fn serve(home: &Prowess) -> Served {
+    let world = home.command();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_prowess"));
+    command.env_clear().current_dir(world.get_current_dir().expect("a folder"));
+    command.envs(world.get_envs().filter_map(|(name, value)| value.map(|value| (name, value))));
+    command.env("OPENCLAW_GATEWAY_TOKEN", TOKEN).args(["gateway", "run", "--port", "0"]).stdin(Stdio::null());
+    Served::listening(command, &home.path("gateway.log"))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -53,9 +32,9 @@ async fn a_command_runs_when_somebody_clicks() {
     let server = ModelServer::script([call, Turn::text("It is done.")]);
     let home = home::talking_to(&server, "openai-completions");
     let made = home.path(".openclaw/workspace/made-by-a-click");
-    let gateway = Served::start(&home);
+    let gateway = serve(&home);
     let browser = Browser::open().await;
-    browser.visit(&format!("http://{}/#token={TOKEN}", gateway.address)).await;
+    browser.visit(&format!("http://{}/#token={TOKEN}", gateway.address())).await;
     browser.reads("#state", "connected").await;
     browser.click("#tab-chat").await;
     browser.until("document.getElementById('chat-session').value").await;
@@ -76,9 +55,9 @@ async fn a_command_runs_when_somebody_clicks() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_page_shows_what_the_program_knows() {
     let home = home::with_skill();
-    let gateway = Served::start(&home);
+    let gateway = serve(&home);
     let browser = Browser::open().await;
-    browser.visit(&format!("http://{}/#token={TOKEN}", gateway.address)).await;
+    browser.visit(&format!("http://{}/#token={TOKEN}", gateway.address())).await;
     browser.reads("[data-skill=weather]", "ready").await;
     browser.keys("gp").await;
     browser.reads("#panel-prompt details[open] pre", "<name>weather</name>").await;

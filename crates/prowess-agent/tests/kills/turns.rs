@@ -16,10 +16,10 @@ use prowess_agent::model::{About, Api, Delta, Model, ModelError, Request};
 use prowess_agent::tool::{Call, Order, Scope, Tool, ToolSet, ToolSpec};
 use prowess_agent::{Agent, Run};
 use prowess_exec::ToolResult;
-use prowess_testkit::Tree;
+use prowess_testkit::{Dice, Tree};
 use serde_json::{Value, json};
 
-use super::{ACK, Dice, given, next_ack, start};
+use super::{ACK, given, next_ack, start};
 
 /// How many processes are killed, over how many conversations.
 const SESSIONS: u64 = 50;
@@ -139,7 +139,7 @@ fn a_thousand_kills_lose_no_turn_that_was_over() {
         for worker in 0..2 {
             let (state, broken) = (&state, &broken);
             scope.spawn(move || {
-                let mut dice = Dice(0xd1b5_4a32_d192_ed03 + worker);
+                let mut dice = Dice::new(100 + worker);
                 for session in (worker..SESSIONS).step_by(2) {
                     // A place for each: that many share one index is tried elsewhere, and takes time.
                     let key = format!("t{session}");

@@ -4,11 +4,12 @@
 //! nothing is ever allowed from it.
 
 use std::collections::HashSet;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Value, json};
+
+use crate::files;
 
 /// The largest file that is read.
 const MAX_BYTES: u64 = 256 * 1024;
@@ -38,7 +39,7 @@ impl Journal {
     pub(super) fn save(&self, open: impl FnOnce() -> Vec<String>) {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let text = json!({"version": 1, "open": open()}).to_string();
-        if let Err(error) = write(&self.path, &text) {
+        if let Err(error) = files::replace(&self.path, &text) {
             // Without it late answers are "unknown" and not "expired"; both allow nothing.
             tracing::warn!("open questions cannot be written to {}: {error}", self.path.display());
         }
@@ -49,13 +50,4 @@ fn read(path: &Path) -> Option<HashSet<String>> {
     std::fs::metadata(path).ok().filter(|file| file.is_file() && file.len() <= MAX_BYTES)?;
     let file: Value = serde_json::from_str(&std::fs::read_to_string(path).ok()?).ok()?;
     Some(file["open"].as_array()?.iter().filter_map(Value::as_str).map(str::to_owned).collect())
-}
-
-fn write(path: &Path, text: &str) -> std::io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder)?;
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(text.as_bytes())?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{CallError, Client, Introduction};
 
 /// How long to wait before the first attempt after a connection was lost.
-const FIRST: Duration = Duration::from_secs(1);
+pub(crate) const FIRST: Duration = Duration::from_secs(1);
 
 /// How long to wait at most.
 const LONGEST: Duration = Duration::from_secs(30);
@@ -13,16 +13,23 @@ const LONGEST: Duration = Duration::from_secs(30);
 /// How long to wait before the next attempt.
 #[derive(Debug, Clone)]
 pub struct Backoff {
+    first: Duration,
     next: Duration,
 }
 
 impl Default for Backoff {
     fn default() -> Self {
-        Self { next: FIRST }
+        Self::starting_with(FIRST)
     }
 }
 
 impl Backoff {
+    /// With another first pause than the usual one.
+    #[must_use]
+    pub fn starting_with(first: Duration) -> Self {
+        Self { first, next: first }
+    }
+
     /// The next pause, twice as long as the one before. Up to a quarter is added by chance, so that many who lost the
     /// same gateway do not all come back in the same moment.
     pub fn pause(&mut self) -> Duration {
@@ -36,7 +43,7 @@ impl Backoff {
 
     /// It worked, so the next pause is short again.
     pub fn reset(&mut self) {
-        self.next = FIRST;
+        self.next = self.first;
     }
 }
 

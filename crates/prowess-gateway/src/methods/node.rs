@@ -1,9 +1,11 @@
 //! `node.*`: other machines, and what is asked of them.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use prowess_agent::message::now;
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use super::approval::requester;
 use super::{Answer, Ask, Method, method};
@@ -66,7 +68,7 @@ async fn invoke(ask: Ask) -> Answer {
     let mut forwarded = params["params"].clone();
     if command == "system.run" {
         forwarded = forward(&ask.gateway.approvals, id, &requester(&ask.guest), &forwarded)?;
-        expect(nodes, id, &mut forwarded);
+        expect(&ask, (id, key), &mut forwarded).await?;
     }
     let mut invocation = Invocation::new(id, command, forwarded).key(key);
     // A run that may take longer than the usual deadline is waited for.
@@ -99,25 +101,42 @@ fn check(ask: &Ask, node: &Node, command: &str) -> Result<(), Refusal> {
 }
 
 /// Remembers a run that is about to be sent, so that its session may hear of it.
-fn expect(nodes: &Nodes, node: &str, params: &mut Value) {
+async fn expect(ask: &Ask, (node, key): (&str, &str), params: &mut Value) -> Result<(), Refusal> {
+    if !params.is_object() {
+        return Ok(());
+    }
     let given = |name: &str| params[name].as_str().map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
-    let id = given("runId").unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
+    let id = given("runId").unwrap_or_else(|| run_id(node, key));
     let session = given("sessionKey");
-    if params.is_object() {
-        params["runId"] = id.clone().into();
-    }
-    if let Some(session) = session {
-        // Its session is not who waits for it.
-        let run = Run {
-            node: node.to_owned(),
-            session,
-            progress: None,
-            is_awaited: false,
-            secrets: Vec::new(),
-            since: Instant::now(),
-        };
-        nodes.expect(&id, run);
-    }
+    params["runId"] = id.clone().into();
+    let Some(session) = session else { return Ok(()) };
+    let gateway = Arc::clone(&ask.gateway);
+    let session = match blocking(move || gateway.agents.key(&session)).await? {
+        Ok(session) => Some(session),
+        Err(refusal) => {
+            tracing::warn!(node, "no session hears of a run: {}", refusal.message);
+            None
+        }
+    };
+    // Its session is not who waits for it.
+    let run = Run {
+        node: node.to_owned(),
+        session,
+        progress: None,
+        is_awaited: false,
+        secrets: Vec::new(),
+        since: Instant::now(),
+    };
+    ask.gateway.nodes.expect(&id, run);
+    Ok(())
+}
+
+/// The name of a run that was given none: whoever asks for the same once more means the same run.
+fn run_id(node: &str, key: &str) -> String {
+    let digest: [u8; 32] = Sha256::digest(json!([node, key]).to_string()).into();
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&digest[..16]);
+    uuid::Builder::from_random_bytes(bytes).into_uuid().to_string()
 }
 
 async fn invoke_result(ask: Ask) -> Answer {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use prowess_exec::approver::Nobody;
-use prowess_exec::exec_tool::{Background, Plan};
+use prowess_exec::exec_tool::{Background, ExecCall, Plan};
 use prowess_exec::job::{Exit, Handle, Outcome, State};
 use prowess_exec::lookup::Disk;
 use prowess_exec::{Exec, Setting, SkillShare, Terms};
@@ -23,6 +23,8 @@ use super::order::Order;
 use super::skill_bins::SkillBins;
 use super::{NodeHostError, Options};
 use crate::approvals::file;
+use crate::aside::blocking;
+use crate::wire::Refusal;
 
 /// The search path of a machine that has none.
 pub(super) const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -51,6 +53,15 @@ pub(super) struct Bench {
     pub(super) prepared: Prepared,
 }
 
+/// What the rules say about programs of skills.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SkillPrograms {
+    /// They run unasked.
+    Run,
+    /// They are like any other.
+    AreAsked,
+}
+
 /// Why something is not done, as the gateway is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Failed {
@@ -68,10 +79,34 @@ impl Failed {
     }
 }
 
-/// A run that does not happen: the reason for events, and what is answered.
-struct Denied {
-    reason: &'static str,
-    message: String,
+impl From<Refusal> for Failed {
+    fn from(refusal: Refusal) -> Self {
+        Self::unavailable(refusal.message)
+    }
+}
+
+/// A run that does not happen.
+enum NotRun {
+    /// It may not: the reason for events, and what is answered.
+    Denied { reason: &'static str, message: String },
+    /// It could not be found out, or nobody waits for it any more.
+    Failed(Failed),
+}
+
+impl NotRun {
+    fn off_plan(why: &str) -> Self {
+        Self::Denied { reason: "execution-plan-miss", message: format!("SYSTEM_RUN_DENIED: {why}") }
+    }
+
+    fn cancelled() -> Self {
+        Self::Failed(Failed::unavailable("cancelled before it began"))
+    }
+}
+
+impl From<Failed> for NotRun {
+    fn from(failed: Failed) -> Self {
+        Self::Failed(failed)
+    }
 }
 
 impl Bench {
@@ -116,7 +151,17 @@ impl Bench {
     }
 
     /// What a run of `order` is judged and run with.
-    pub(super) async fn setting(&self, order: &Order, link: &Link) -> Result<Setting, Failed> {
+    pub(super) async fn setting(self: &Arc<Self>, order: &Order, link: &Link) -> Result<Setting, Failed> {
+        let (bench, asked) = (Arc::clone(self), order.clone());
+        let (mut setting, programs) = blocking(move || bench.own_setting(&asked)).await??;
+        if programs == SkillPrograms::Run {
+            setting.skill_bins = self.skill_bins.get(link, self.path(), &setting.workspace).await?;
+        }
+        Ok(setting)
+    }
+
+    /// The same as far as this machine knows, and what of the rest has to be asked for. Looks at the disk.
+    fn own_setting(&self, order: &Order) -> Result<(Setting, SkillPrograms), Failed> {
         let failed = |failure: prowess_host::Failure| Failed::unavailable(failure.sentence());
         let context = Context::load(&self.ground).map_err(failed)?;
         let folder = workspace(&context).map_err(failed)?;
@@ -142,29 +187,32 @@ impl Bench {
         // Where the configuration is silent the file says it all; where both speak the stricter counts.
         settings.security.get_or_insert(posture.security);
         settings.ask.get_or_insert(posture.ask);
-        if posture.auto_allow_skills {
-            setting.skill_bins = self.skill_bins.get(link, self.path(), &setting.workspace).await;
-        }
-        Ok(setting)
+        let programs = if posture.auto_allow_skills { SkillPrograms::Run } else { SkillPrograms::AreAsked };
+        Ok((setting, programs))
     }
 
     /// Runs `order`, if it may run, until it ends or somebody calls it off.
-    pub(super) async fn run(&self, order: &Order, link: &Link, cancel: &CancellationToken) -> Result<Value, Failed> {
+    pub(super) async fn run(
+        self: &Arc<Self>,
+        order: &Order,
+        link: &Link,
+        cancel: &CancellationToken,
+    ) -> Result<Value, Failed> {
         let about = json!({
             "sessionKey": order.session.as_deref().unwrap_or("node"),
             "runId": order.id,
             "host": "node",
             "command": concealed(order, &order.run.display),
         });
-        let (handle, plan) = match self.start(order, link).await {
+        let (handle, plan) = match self.start(order, link, cancel).await {
             Ok(started) => started,
-            Err(Ok(denied)) => {
+            Err(NotRun::Denied { reason, message }) => {
                 let mut event = about;
-                event["reason"] = denied.reason.into();
+                event["reason"] = reason.into();
                 link.tell("exec.denied", &event);
-                return Err(Failed::unavailable(denied.message));
+                return Err(Failed::unavailable(message));
             }
-            Err(Err(failed)) => return Err(failed),
+            Err(NotRun::Failed(failed)) => return Err(failed),
         };
         let outcome = tokio::select! {
             outcome = handle.job().wait() => outcome,
@@ -187,24 +235,39 @@ impl Bench {
         Ok(result)
     }
 
-    async fn start(&self, order: &Order, link: &Link) -> Result<(Handle, Plan), Result<Denied, Failed>> {
+    /// Starts `order`, unless it may not run or is called off before.
+    async fn start(
+        self: &Arc<Self>,
+        order: &Order,
+        link: &Link,
+        cancel: &CancellationToken,
+    ) -> Result<(Handle, Plan), NotRun> {
         if order.wants_screen {
             let message = "PERMISSION_MISSING: screenRecording".to_owned();
-            return Err(Ok(Denied { reason: "permission:screenRecording", message }));
+            return Err(NotRun::Denied { reason: "permission:screenRecording", message });
         }
-        let setting = self.setting(order, link).await.map_err(Err)?;
-        let call = order.call();
-        let plan_miss =
-            |why: &str| Denied { reason: "execution-plan-miss", message: format!("SYSTEM_RUN_DENIED: {why}") };
-        let case = self.exec.judge(&call, &setting).map_err(|answer| Ok(plan_miss(&answer.text())))?;
-        if let Some(denied) = denied(&case.judgment, order) {
-            return Err(Ok(denied));
-        }
-        let seal = order.seal.clone().or_else(|| self.prepared.get(&request(order)));
-        let vouched = Vouched { answer: order.answer, seal: seal.filter(|_| order.answer.is_some()) };
-        let terms = Terms { approver: &vouched, background: Background::NotAllowed };
-        let started = self.exec.start_on(&call, &setting, terms).await;
-        started.map_err(|answer| Ok(plan_miss(&answer.text())))
+        let setting = cancel.run_until_cancelled(self.setting(order, link)).await.ok_or_else(NotRun::cancelled)??;
+        let (bench, order, cancel) = (Arc::clone(self), order.clone(), cancel.clone());
+        let runtime = tokio::runtime::Handle::current();
+        let start = move || {
+            let call = order.call();
+            bench.check(&order, &call, &setting)?;
+            if cancel.is_cancelled() {
+                return Err(NotRun::cancelled());
+            }
+            let seal = order.seal.clone().or_else(|| bench.prepared.get(&request(&order)));
+            let vouched = Vouched { answer: order.answer, seal: seal.filter(|_| order.answer.is_some()) };
+            let terms = Terms { approver: &vouched, background: Background::NotAllowed };
+            let started = runtime.block_on(bench.exec.start_on(&call, &setting, terms));
+            started.map_err(|answer| NotRun::off_plan(&answer.text()))
+        };
+        blocking(start).await.map_err(Failed::from)?
+    }
+
+    /// Whether `order` may run by the rules and what was approved. Looks at the disk.
+    fn check(&self, order: &Order, call: &ExecCall, setting: &Setting) -> Result<(), NotRun> {
+        let case = self.exec.judge(call, setting).map_err(|answer| NotRun::off_plan(&answer.text()))?;
+        denied(&case.judgment, order).map_or(Ok(()), Err)
     }
 
     /// Tells the newest of what a run says, as long as there is some, and then nothing for ever.
@@ -239,7 +302,7 @@ pub(super) fn request(order: &Order) -> String {
 }
 
 /// Why an order does not run by the rules and what was approved.
-fn denied(judgment: &Judgment, order: &Order) -> Option<Denied> {
+fn denied(judgment: &Judgment, order: &Order) -> Option<NotRun> {
     let refusal = match judgment.verdict() {
         Verdict::Allow => return None,
         Verdict::Ask if order.answer.is_some() => return None,
@@ -248,15 +311,12 @@ fn denied(judgment: &Judgment, order: &Order) -> Option<Denied> {
             let last = judgment.objections().iter().find(|objection| objection.is_final());
             match last {
                 Some(Objection::Off) => NodeRefusal::Disabled,
-                Some(objection) => {
-                    let message = format!("SYSTEM_RUN_DENIED: {objection}");
-                    return Some(Denied { reason: "execution-plan-miss", message });
-                }
+                Some(objection) => return Some(NotRun::off_plan(&objection.to_string())),
                 None => NodeRefusal::Miss,
             }
         }
     };
-    Some(Denied { reason: refusal.event_reason(), message: refusal.to_string() })
+    Some(NotRun::Denied { reason: refusal.event_reason(), message: refusal.to_string() })
 }
 
 fn result(outcome: &Outcome, plan: &Plan) -> Value {

@@ -13,8 +13,9 @@ use super::approved::fingerprint;
 use super::bench::{Bench, Failed};
 use super::link::Link;
 use super::order::Order;
+use crate::aside::blocking;
 
-/// For how long an answer is kept for whoever asks the same again.
+/// For how long an answer is kept, once there is one, for whoever asks the same again.
 const MEMORY: Duration = Duration::from_secs(5 * 60);
 
 /// How many answers are kept.
@@ -38,8 +39,29 @@ struct Work {
     /// The requests that wait for it.
     requests: Vec<String>,
     cancel: CancellationToken,
-    done: watch::Sender<Option<Result<Value, Failed>>>,
-    since: Instant,
+    done: watch::Sender<Option<Done>>,
+}
+
+/// What came of it.
+#[derive(Debug, Clone)]
+struct Done {
+    result: Result<Value, Failed>,
+    at: Instant,
+}
+
+impl Work {
+    fn new(what: String, request: String) -> Self {
+        Self { what, requests: vec![request], cancel: CancellationToken::new(), done: watch::Sender::new(None) }
+    }
+
+    fn end(&self, result: Result<Value, Failed>, at: Instant) {
+        self.done.send_replace(Some(Done { result, at }));
+    }
+
+    /// When it was done, if it is.
+    fn ended(&self) -> Option<Instant> {
+        self.done.borrow().as_ref().map(|done| done.at)
+    }
 }
 
 /// A request as it came.
@@ -63,24 +85,23 @@ impl Desk {
         let what = fingerprint(&json!([asked.command, asked.params]).to_string());
         let done = {
             let mut work = self.lock();
-            tidy(&mut work);
+            tidy(&mut work, Instant::now());
             match work.get_mut(&asked.key) {
                 Some(same) if same.what == what => {
                     same.requests.push(asked.id.clone());
                     same.done.subscribe()
                 }
                 Some(_) => {
-                    watch::Sender::new(Some(Err(Failed::invalid("idempotencyKey was used for another request"))))
-                        .subscribe()
+                    let other = Work::new(what, asked.id.clone());
+                    other.end(Err(Failed::invalid("idempotencyKey was used for another request")), Instant::now());
+                    other.done.subscribe()
                 }
                 None => {
-                    let (cancel, done) = (CancellationToken::new(), watch::Sender::new(None));
-                    let listen = done.subscribe();
-                    let requests = vec![asked.id.clone()];
-                    let since = Instant::now();
-                    work.insert(asked.key.clone(), Work { what, requests, cancel: cancel.clone(), done, since });
+                    let new = Work::new(what, asked.id.clone());
+                    let (cancel, done) = (new.cancel.clone(), new.done.subscribe());
+                    work.insert(asked.key.clone(), new);
                     self.begin(&asked, cancel);
-                    listen
+                    done
                 }
             }
         };
@@ -120,7 +141,7 @@ impl Desk {
         self.tasks.spawn(async move {
             let result = desk.perform(&command, &params, timeout, &cancel).await;
             if let Some(work) = desk.lock().get(&key) {
-                work.done.send_replace(Some(result));
+                work.end(result, Instant::now());
             }
         });
     }
@@ -140,19 +161,29 @@ impl Desk {
                 self.bench.run(&order, &self.link, cancel).await
             }
             "system.run.prepare" => self.bench.prepare(params, &self.link).await,
-            "system.which" => self.bench.which(params),
-            "system.execApprovals.get" => self.bench.approvals(),
-            "system.execApprovals.set" => self.bench.set_approvals(params),
+            "system.which" => self.look(params, Bench::which).await,
+            "system.execApprovals.get" => self.look(params, |bench, _| bench.approvals()).await,
+            "system.execApprovals.set" => self.look(params, Bench::set_approvals).await,
             _ => Err(Failed::unavailable("command not supported")),
         }
     }
 
+    /// Does what is only a matter of files.
+    async fn look(
+        &self,
+        params: &Value,
+        work: impl FnOnce(&Bench, &Value) -> Result<Value, Failed> + Send + 'static,
+    ) -> Result<Value, Failed> {
+        let (bench, params) = (Arc::clone(&self.bench), params.clone());
+        blocking(move || work(&bench, &params)).await?
+    }
+
     /// Tells the gateway what came of a request, as soon as it is known.
-    fn answer(self: &Arc<Self>, asked: Asked, mut done: watch::Receiver<Option<Result<Value, Failed>>>) {
+    fn answer(self: &Arc<Self>, asked: Asked, mut done: watch::Receiver<Option<Done>>) {
         let link = self.link.clone();
         self.tasks.spawn(async move {
             let result = match done.wait_for(Option::is_some).await.as_deref() {
-                Ok(Some(result)) => result.clone(),
+                Ok(Some(done)) => done.result.clone(),
                 // It was ended because nobody waits.
                 Ok(None) | Err(_) => return,
             };
@@ -171,11 +202,11 @@ impl Desk {
 }
 
 /// Forgets old answers, and the oldest of too many.
-fn tidy(work: &mut HashMap<String, Work>) {
-    work.retain(|_, one| one.done.borrow().is_none() || one.since.elapsed() < MEMORY);
+fn tidy(work: &mut HashMap<String, Work>, now: Instant) {
+    work.retain(|_, one| one.ended().is_none_or(|at| now.saturating_duration_since(at) < MEMORY));
     while work.len() >= MAX_KEPT {
-        let done = work.iter().filter(|(_, one)| one.done.borrow().is_some());
-        let Some(oldest) = done.min_by_key(|(_, one)| one.since).map(|(key, _)| key.clone()) else { return };
+        let done = work.iter().filter_map(|(key, one)| Some((one.ended()?, key)));
+        let Some(oldest) = done.min().map(|(_, key)| key.clone()) else { return };
         work.remove(&oldest);
     }
 }
@@ -197,4 +228,41 @@ fn read(payload: &Value) -> Option<Asked> {
         timeout: payload["timeoutMs"].as_u64().filter(|millis| *millis > 0).map(Duration::from_millis),
         id,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(work: &mut HashMap<String, Work>, now: Instant) -> Vec<String> {
+        tidy(work, now);
+        let mut keys: Vec<String> = work.keys().cloned().collect();
+        keys.sort();
+        keys
+    }
+
+    #[test]
+    fn an_answer_is_kept_from_when_there_is_one_however_long_it_took() {
+        let begun = Instant::now();
+        let mut work = HashMap::from([("long".to_owned(), Work::new(String::new(), String::new()))]);
+        let ended = begun + 2 * MEMORY;
+        assert_eq!(kept(&mut work, ended), ["long"], "what is not done is not forgotten");
+        work["long"].end(Ok(Value::Null), ended);
+        assert_eq!(kept(&mut work, ended + MEMORY / 2), ["long"]);
+        assert_eq!(kept(&mut work, ended + MEMORY), [""; 0]);
+    }
+
+    #[test]
+    fn of_too_many_answers_the_oldest_go_and_what_runs_stays() {
+        let begun = Instant::now();
+        let mut work = HashMap::from([("running".to_owned(), Work::new(String::new(), String::new()))]);
+        for at in 0..MAX_KEPT {
+            let one = Work::new(String::new(), String::new());
+            one.end(Ok(Value::Null), begun + Duration::from_millis(u64::try_from(at).unwrap_or(0)));
+            work.insert(format!("{at:04}"), one);
+        }
+        let left = kept(&mut work, begun + Duration::from_secs(1));
+        assert_eq!((left.len(), left[0].as_str()), (MAX_KEPT - 1, "0002"));
+        assert!(left.contains(&"running".to_owned()));
+    }
 }

@@ -1,7 +1,9 @@
 //! `system.run.prepare`: what exactly would run, and what would a person have to know about it?
 
 use std::path::Path;
+use std::sync::Arc;
 
+use prowess_exec::Setting;
 use prowess_exec::lookup::Disk;
 use prowess_policy::lookup::Lookup;
 use prowess_policy::system_run::render;
@@ -12,13 +14,20 @@ use super::approved::seal;
 use super::bench::{Bench, Failed, request};
 use super::link::Link;
 use super::order::Order;
+use crate::aside::blocking;
 
 impl Bench {
     /// The plan of a run: its arguments with the program by its path, its folder without links, and the seal of both.
-    pub(super) async fn prepare(&self, given: &Value, link: &Link) -> Result<Value, Failed> {
+    pub(super) async fn prepare(self: &Arc<Self>, given: &Value, link: &Link) -> Result<Value, Failed> {
         let order = Order::parse(given).map_err(Failed::invalid)?;
-        let shown = order.run.display.clone();
         let setting = self.setting(&order, link).await?;
+        let (bench, env) = (Arc::clone(self), given["env"].clone());
+        blocking(move || bench.plan(&order, &env, &setting)).await?
+    }
+
+    /// The same, with all that was found out. Looks at the disk.
+    fn plan(&self, order: &Order, env: &Value, setting: &Setting) -> Result<Value, Failed> {
+        let shown = order.run.display.clone();
         let cwd = match &order.cwd {
             None => None,
             Some(cwd) => {
@@ -38,9 +47,10 @@ impl Bench {
             // The text has to be that of the arguments, or the approved run would be refused for the difference.
             raw = render(&argv);
         }
-        let planned = json!({"command": argv, "cwd": cwd, "env": given["env"], "agentId": order.agent, "sessionKey": order.session});
+        let planned =
+            json!({"command": argv, "cwd": cwd, "env": env, "agentId": order.agent, "sessionKey": order.session});
         let planned = Order::parse(&planned).map_err(Failed::invalid)?;
-        let case = self.exec.judge(&planned.call(), &setting).map_err(|answer| Failed::invalid(answer.text()))?;
+        let case = self.exec.judge(&planned.call(), setting).map_err(|answer| Failed::invalid(answer.text()))?;
         let seal = seal(&case.judgment);
         self.prepared.note(&request(&planned), &seal);
         Ok(json!({

@@ -2,15 +2,13 @@
 //!
 //! `node.json` in the state directory, in the shape of the peer. Nothing secret is in it that was not there before.
 
-use std::fs::Permissions;
-use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use thiserror::Error;
 
 use super::Options;
+use crate::files;
 
 /// The largest file that is read.
 const MAX_BYTES: u64 = 64 * 1024;
@@ -29,8 +27,8 @@ pub(super) struct NodeState {
 #[derive(Debug, Error)]
 #[error("cannot use {}: {source}; make it writable, or move it away", path.display())]
 pub struct StateError {
-    path: PathBuf,
-    source: std::io::Error,
+    pub(super) path: PathBuf,
+    pub(super) source: std::io::Error,
 }
 
 impl NodeState {
@@ -52,7 +50,7 @@ impl NodeState {
         after["displayName"] = state.display_name.clone().into();
         after["gateway"] = gateway(&options.url);
         if after != before {
-            write(&path, &format!("{after:#}\n")).map_err(failed)?;
+            files::replace(&path, &format!("{after:#}\n")).map_err(failed)?;
         }
         Ok(state)
     }
@@ -76,14 +74,4 @@ fn read(path: &Path) -> Value {
     let is_sane = std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() <= MAX_BYTES);
     let text = is_sane.then(|| std::fs::read_to_string(path).ok()).flatten();
     text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
-}
-
-fn write(path: &Path, text: &str) -> std::io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder)?;
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.as_file().set_permissions(Permissions::from_mode(0o600))?;
-    file.write_all(text.as_bytes())?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
 }

@@ -8,6 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use prowess_agent::session::SessionKey;
 use prowess_exec::exec_tool::{Background, Defaults, ExecCall, NAME, Plan};
 use prowess_exec::remote::Remote;
 use prowess_exec::{Setting, ToolResult};
@@ -53,19 +54,20 @@ struct Order<'a> {
     params: Value,
 }
 
-/// Knows the run as long as somebody waits for it.
+/// Knows the run as long as somebody waits for it. Who stops waiting has called it off, and is told nothing more of it.
 struct Attended<'a> {
     nodes: &'a Nodes,
     id: String,
-    is_over: bool,
+    /// Whether its end may still be told: the node did not tell it.
+    is_open: bool,
 }
 
 impl Drop for Attended<'_> {
     fn drop(&mut self) {
-        if self.is_over {
-            self.nodes.done(&self.id);
-        } else {
+        if self.is_open {
             self.nodes.unattended(&self.id);
+        } else {
+            self.nodes.done(&self.id);
         }
     }
 }
@@ -157,14 +159,14 @@ impl NodeExec {
             run,
             Run {
                 node: order.node.id.clone(),
-                session: order.setting.session.clone(),
+                session: SessionKey::parse(&order.setting.session),
                 progress: Some(pieces),
                 is_awaited: true,
                 secrets: secrets.map(|(_, value)| value.clone()).filter(|value| value.len() >= MIN_SECRET).collect(),
                 since: Instant::now(),
             },
         );
-        let mut attended = Attended { nodes: &self.nodes, id: run.to_owned(), is_over: false };
+        let mut attended = Attended { nodes: &self.nodes, id: run.to_owned(), is_open: false };
         let timeout = order.plan.timeout.map_or(LONGEST, |timeout| timeout + GRACE);
         let invocation = Invocation::new(&order.node.id, "system.run", params).timeout(timeout);
         let invoked = self.nodes.invoke(invocation);
@@ -177,7 +179,7 @@ impl NodeExec {
             }
         };
         // A node that is gone or late may still tell how it went.
-        attended.is_over = !matches!(reply, Err(InvokeError::TimedOut | InvokeError::Disconnected(_)));
+        attended.is_open = matches!(reply, Err(InvokeError::TimedOut | InvokeError::Disconnected(_)));
         reply
     }
 

@@ -4,13 +4,13 @@
 //! decided elsewhere; this is memory for lists and names.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use prowess_agent::message::now;
 use serde_json::{Map, Value, json};
 
+use crate::files;
 use crate::hub::Guest;
 
 /// How many nodes are remembered.
@@ -117,7 +117,7 @@ impl Known {
         // Whoever writes last has seen what came last.
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let file: Map<String, Value> = self.lock().iter().map(|(id, node)| (id.clone(), node.clone())).collect();
-        if let Err(error) = write(&self.path, &format!("{:#}\n", Value::Object(file))) {
+        if let Err(error) = files::replace(&self.path, &format!("{:#}\n", Value::Object(file))) {
             // A name is lost with the next start; nothing else depends on it.
             tracing::warn!("nodes cannot be written to {}: {error}", self.path.display());
         }
@@ -134,13 +134,4 @@ fn read(path: &Path) -> Option<Map<String, Value>> {
         Value::Object(nodes) => Some(nodes),
         _ => None,
     }
-}
-
-fn write(path: &Path, text: &str) -> std::io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder)?;
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(text.as_bytes())?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
 }

@@ -17,6 +17,9 @@ use super::{Wake, probe};
 use crate::hub::{Guest, Hub};
 use crate::metrics::Metrics;
 
+/// Why the older of two connections of a node is closed.
+pub(crate) const REPLACED: &str = "replaced by a newer connection";
+
 /// All nodes of a gateway.
 pub(crate) struct Nodes {
     pub(super) hub: Arc<Hub>,
@@ -106,7 +109,7 @@ impl Nodes {
         let older = self.lock().nodes.insert(id, node);
         if let Some(older) = older {
             self.drop_waiting(&older.guest.conn);
-            older.guest.outbox.close(1000, "replaced by a newer connection");
+            older.guest.outbox.close(1000, REPLACED);
         }
         self.stirred.notify_one();
     }

@@ -5,6 +5,7 @@
 
 use std::time::{Duration, Instant};
 
+use prowess_agent::session::SessionKey;
 use prowess_policy::shown;
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -29,8 +30,8 @@ const MAX_PIECE: usize = 256 * 1024;
 pub(crate) struct Run {
     /// To which.
     pub(crate) node: String,
-    /// For which conversation.
-    pub(crate) session: String,
+    /// For which conversation, if for one.
+    pub(crate) session: Option<SessionKey>,
     /// Who listens to its output.
     pub(crate) progress: Option<mpsc::Sender<String>>,
     /// Whether the conversation gets its result anyway.
@@ -61,9 +62,14 @@ impl Nodes {
         }
     }
 
-    /// A run came to its end and everybody knows.
+    /// A run came to its end and everybody knows, or nobody wants to know.
     pub(crate) fn done(&self, id: &str) {
         self.lock().runs.remove(id);
+    }
+
+    /// A conversation is over: what is still told of its runs is for nobody.
+    pub(crate) fn session_over(&self, key: &SessionKey) {
+        self.lock().runs.retain(|_, run| run.session.as_ref() != Some(key));
     }
 
     /// Takes what a node tells unasked. What it says about runs that are none of its own is nothing.
@@ -85,8 +91,9 @@ impl Nodes {
             "exec.finished" | "exec.denied" => {
                 let Some(run) = (if run.is_awaited { None } else { state.runs.remove(id) }) else { return };
                 drop(state);
-                if let (Some(text), Some(wake)) = (announcement(&run, id, event, payload), self.wake.get()) {
-                    wake(&run.session, text);
+                let told = (announcement(&run, id, event, payload), &run.session, self.wake.get());
+                if let (Some(text), Some(session), Some(wake)) = told {
+                    wake(session, text);
                 }
             }
             _ => {}

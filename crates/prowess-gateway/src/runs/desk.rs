@@ -277,6 +277,7 @@ impl Desk {
     async fn renew(&mut self) -> Result<Begun, Refusal> {
         self.open = None;
         self.forget_news();
+        self.gateway.nodes.session_over(&self.key);
         let (gateway, key) = (Arc::clone(&self.gateway), self.key.clone());
         blocking(move || {
             let view = gateway.agents.get(Some(key.agent()))?.view();
@@ -288,6 +289,7 @@ impl Desk {
     async fn remove(&mut self, transcripts: Transcripts) -> Result<Removed, Refusal> {
         self.open = None;
         self.forget_news();
+        self.gateway.nodes.session_over(&self.key);
         let (gateway, key) = (Arc::clone(&self.gateway), self.key.clone());
         blocking(move || {
             let view = gateway.agents.get(Some(key.agent()))?.view();

@@ -6,13 +6,12 @@
 mod scribe;
 
 use std::collections::HashMap;
-use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
 
 use prowess_agent::message::now;
 use prowess_agent::session::SessionKey;
@@ -21,14 +20,12 @@ use thiserror::Error;
 use tokio::sync::oneshot;
 
 use super::known::{Ended, How, Run};
+use crate::files::Held;
 use scribe::{Order, Scribe};
 
 /// What is said of a run that a gateway left behind.
 pub(crate) const LEFT_BEHIND: &str =
     "the gateway stopped before this run was done; its session has what was finished until then";
-
-/// How long a lock is waited for.
-const PATIENCE: Duration = Duration::from_secs(3);
 
 /// How many bytes of a journal are read.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
@@ -82,10 +79,8 @@ impl Journal {
         let path = folder.join("runs.jsonl");
         let failed = |source| JournalError::Io { path: path.clone(), source };
         DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
-        let lock = owned(&folder.join("runs.lock")).map_err(failed)?;
-        if !take(&lock).map_err(failed)? {
-            return Err(JournalError::Taken(folder.to_owned()));
-        }
+        let lock = Held::take(&folder.join("runs.lock")).map_err(failed)?;
+        let lock = lock.ok_or_else(|| JournalError::Taken(folder.to_owned()))?;
         let mut past = read(&path).map_err(failed)?;
         for one in &mut past {
             let begun = one.begun;
@@ -237,26 +232,6 @@ fn rewrite(path: &Path, runs: &[Past]) -> std::io::Result<(File, usize)> {
     file.sync_data()?;
     std::fs::rename(&beside, path)?;
     Ok((OpenOptions::new().append(true).open(path)?, lines))
-}
-
-/// Takes a lock. Commands that a killed gateway was just starting have it for a moment, so it is tried again.
-fn take(lock: &File) -> std::io::Result<bool> {
-    let start = Instant::now();
-    loop {
-        match lock.try_lock() {
-            Ok(()) => return Ok(true),
-            Err(TryLockError::WouldBlock) if start.elapsed() < PATIENCE => {
-                std::thread::sleep(Duration::from_millis(20));
-            }
-            Err(TryLockError::WouldBlock) => return Ok(false),
-            Err(TryLockError::Error(error)) => return Err(error),
-        }
-    }
-}
-
-/// A file that is for its owner's eyes only.
-fn owned(path: &Path) -> std::io::Result<File> {
-    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
 #[cfg(test)]

@@ -24,6 +24,15 @@ use tokio_util::sync::CancellationToken;
 
 use crate::room::{Room, TOKEN, ground};
 
+/// A gateway whose skills need `demo-bin`.
+pub(crate) async fn demo_room() -> Room {
+    Room::open(Tree::new().file(
+        ".openclaw/workspace/skills/demo/SKILL.md",
+        "---\nname: demo\ndescription: d\nmetadata: {openclaw: {requires: {bins: [demo-bin]}}}\n---\n",
+    ))
+    .await
+}
+
 /// A gateway in a home that had one before, on a port that may be taken by now.
 pub(crate) async fn reopen(tree: Tree, port: u16) -> Option<Room> {
     let options = prowess_gateway::Options { port: Some(port), ..prowess_gateway::Options::default() };

@@ -111,13 +111,10 @@ fn without_watching_only_new_sessions_see_a_change() {
     let stage = Stage::new("{skills: {load: {watch: false}}}");
     stage.skill("ws/skills/a", "one");
     let live = stage.live();
-    let old = live.open();
     stage.skill("ws/skills/a", "two");
     live.refresh_now();
     assert_eq!((told(&live), live.stats().watches), (vec!["a: one".to_owned()], 0));
     let new = live.open();
-    let prompt = |opened: &prowess_host::Opened| opened.skills.current().snapshot.prompt().text.clone();
-    assert!(prompt(&old).contains("one") && prompt(&new).contains("two"));
     assert_eq!(new.view.catalog.skills()[0].description, "two");
     // Who switches it on sees it.
     stage.write(CONFIG, "{}");

@@ -1,22 +1,18 @@
 //! The stand: the gateway under load, and the model behind it.
 
 use std::env;
-use std::fs::File;
-use std::net::TcpListener;
-use std::process::{Child, Command};
+use std::process::Command;
 use std::time::Duration;
 
-use prowess_testkit::{Chunking, ModelServer, Prowess, Turn, eventually};
-use rustix::process::{Pid, Signal, kill_process};
+use prowess_testkit::{Chunking, ModelServer, Prowess, Served, Turn, free_port, terminate};
 
 /// What clients have to know.
 pub(crate) const TOKEN: &str = "a-token-for-the-load";
 
 /// A gateway that is loaded.
 pub(crate) struct Stand {
-    url: String,
     pid: u32,
-    child: Child,
+    served: Served,
     _home: Prowess,
     _model: ModelServer,
 }
@@ -39,25 +35,15 @@ impl Stand {
             }}},
         });
         let home = Prowess::new(env!("CARGO_BIN_EXE_prowess")).config(&config.to_string());
-        let log = home.path("gateway.log");
-        let said = File::create(&log).and_then(|log| Ok((log.try_clone()?, log))).expect("a log");
-        let mut command = command(&home);
-        let child = command.stdout(said.0).stderr(said.1).spawn().expect("a gateway");
-        let mut url = None;
-        eventually("the gateway listens", || {
-            let said = std::fs::read_to_string(&log).unwrap_or_default();
-            url = said.split_whitespace().find(|word| word.starts_with("ws://127.0.0.1:")).map(str::to_owned);
-            url.is_some()
-        });
-        let url = url.expect("an address").trim_end_matches(['/', '.', ',']).to_owned();
+        let served = Served::listening(command(&home), &home.path("gateway.log"));
         // OpenClaw starts a process of its own for it, and says which.
-        let said = std::fs::read_to_string(&log).unwrap_or_default();
+        let said = served.log();
         let told = said.split("(PID ").nth(1).and_then(|rest| rest.split(')').next()).and_then(|pid| pid.parse().ok());
-        Self { url, pid: told.unwrap_or(child.id()), child, _home: home, _model: model }
+        Self { pid: told.unwrap_or(served.id()), served, _home: home, _model: model }
     }
 
     pub(crate) fn url(&self) -> &str {
-        &self.url
+        self.served.url()
     }
 
     /// What it has in memory, in KiB.
@@ -83,13 +69,7 @@ impl Stand {
 
 impl Drop for Stand {
     fn drop(&mut self) {
-        for id in [self.pid, self.child.id()] {
-            if let Some(pid) = i32::try_from(id).ok().and_then(Pid::from_raw) {
-                // It may have ended by itself.
-                let _ = kill_process(pid, Signal::TERM);
-            }
-        }
-        let _ = self.child.wait();
+        terminate(self.pid);
     }
 }
 
@@ -100,11 +80,10 @@ fn command(home: &Prowess) -> Command {
         return command;
     };
     let peer = std::path::PathBuf::from(peer);
-    let free = TcpListener::bind(("127.0.0.1", 0)).and_then(|socket| socket.local_addr()).expect("a free port");
     let mut command = Command::new(peer.join("node_modules/.bin/node"));
     command
         .arg(peer.join("openclaw/openclaw.mjs"))
-        .args(["gateway", "run", "--bind", "loopback", "--port", &free.port().to_string()])
+        .args(["gateway", "run", "--bind", "loopback", "--port", &free_port().to_string()])
         .env("HOME", home.home())
         .env("OPENCLAW_SKIP_CHANNELS", "1")
         .env("NO_COLOR", "1");

@@ -1,10 +1,6 @@
 //! The stage: the home, the model and the programs of a recording.
 
-use std::fs::File;
-use std::process::Child;
-
-use prowess_testkit::{Answer, Chunking, ModelServer, Prowess, RecordedRequest, Turn, eventually};
-use rustix::process::{Pid, Signal, kill_process};
+use prowess_testkit::{Answer, Chunking, ModelServer, Prowess, RecordedRequest, Served, Turn, eventually};
 use serde_json::{Value, json};
 
 /// What the recorded clients know.
@@ -13,9 +9,8 @@ const TOKEN: &str = "t0k";
 /// A gateway in a home of its own, and perhaps a node beside it.
 pub(crate) struct Stage {
     home: Prowess,
-    node: Option<(Prowess, Child)>,
-    gateway: Child,
-    url: String,
+    node: Option<(Prowess, Served)>,
+    gateway: Served,
     _model: ModelServer,
 }
 
@@ -34,9 +29,8 @@ impl Stage {
         let home = skills(Prowess::new(env!("CARGO_BIN_EXE_prowess")).config(&config.to_string()));
         let path = std::env::var("PATH").unwrap_or_default();
         let home = home.env("PATH", &path).file(".openclaw/exec-approvals.json", APPROVALS);
-        let gateway = start(&home, &["gateway", "run", "--port", "0", "--wait", "0"]);
-        let url = listening(&home);
-        Self { home, node: None, gateway, url, _model: model }
+        let gateway = Served::gateway(&home, &["--port", "0", "--wait", "0"]);
+        Self { home, node: None, gateway, _model: model }
     }
 
     /// With a node that is connected.
@@ -48,14 +42,14 @@ impl Stage {
             .file(".openclaw/exec-approvals.json", node_approvals(skills))
             .env("PATH", &format!("$HOME/bin:{path}"))
             .env("OPENCLAW_GATEWAY_TOKEN", TOKEN);
-        let node = start(&home, &["node", "run", "--gateway", &self.url]);
+        let node = Served::start(&home, &["node", "run", "--gateway", self.gateway.url()]);
         self.node = Some((home, node));
         eventually("the node is connected", || self.node_id().is_some());
         self
     }
 
     pub(crate) fn url(&self) -> String {
-        self.url.clone()
+        self.gateway.url().to_owned()
     }
 
     /// What recordings call by other names.
@@ -80,21 +74,7 @@ impl Stage {
 
     /// What the programs said.
     pub(crate) fn log(&self) -> String {
-        let homes = std::iter::once(&self.home).chain(self.node.as_ref().map(|(home, _)| home));
-        homes.map(|home| std::fs::read_to_string(home.path("log")).unwrap_or_default()).collect()
-    }
-}
-
-impl Drop for Stage {
-    fn drop(&mut self) {
-        let node = self.node.as_mut().map(|(_, child)| child);
-        for child in node.into_iter().chain([&mut self.gateway]) {
-            if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-                // It may have ended by itself.
-                let _ = kill_process(pid, Signal::TERM);
-            }
-            let _ = child.wait();
-        }
+        std::iter::once(&self.gateway).chain(self.node.as_ref().map(|(_, node)| node)).map(Served::log).collect()
     }
 }
 
@@ -151,20 +131,4 @@ fn think(request: &RecordedRequest) -> Turn {
         }),
         None => Turn::text("All done: "),
     }
-}
-
-fn start(home: &Prowess, args: &[&str]) -> Child {
-    let log = File::create(home.path("log")).and_then(|log| Ok((log.try_clone()?, log))).expect("a log");
-    home.command().args(args).stdout(log.0).stderr(log.1).spawn().expect("started")
-}
-
-/// Where the gateway says it listens.
-fn listening(home: &Prowess) -> String {
-    let mut url = None;
-    eventually("the gateway listens", || {
-        let said = std::fs::read_to_string(home.path("log")).unwrap_or_default();
-        url = said.split_whitespace().find(|word| word.starts_with("ws://127.0.0.1:")).map(str::to_owned);
-        url.is_some()
-    });
-    url.expect("an address").trim_end_matches(['/', '.', ',']).to_owned()
 }

@@ -14,6 +14,7 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::{begun_line, ended_line, newest, read, rewrite};
+use crate::files::Held;
 use crate::runs::known::{Ended, Run};
 
 /// How many lines there may be before those that no longer matter are thrown away.
@@ -38,7 +39,7 @@ pub(super) struct Scribe {
     path: PathBuf,
     file: File,
     /// Keeps others out.
-    lock: File,
+    _lock: Held,
     lines: usize,
     /// Ends that could not be written yet.
     owed: Vec<Value>,
@@ -47,8 +48,8 @@ pub(super) struct Scribe {
 }
 
 impl Scribe {
-    pub(super) fn new(path: PathBuf, file: File, lock: File, lines: usize) -> Self {
-        Self { path, file, lock, lines, owed: Vec::new(), is_torn: false }
+    pub(super) fn new(path: PathBuf, file: File, lock: Held, lines: usize) -> Self {
+        Self { path, file, _lock: lock, lines, owed: Vec::new(), is_torn: false }
     }
 
     /// Writes until nobody can send orders any more, and lets go of the journal.
@@ -56,10 +57,6 @@ impl Scribe {
         while let Ok(first) = orders.recv() {
             let batch = std::iter::once(first).chain(orders.try_iter().take(MAX_BATCH)).collect();
             self.take(batch);
-        }
-        // A command that is just being started has the file for a moment, and the lock with it, unless it is let go.
-        if let Err(error) = self.lock.unlock() {
-            tracing::warn!("the journal of runs stays locked for a moment: {error}");
         }
     }
 
@@ -157,23 +154,27 @@ mod tests {
         };
         let going_on = begun_line("going on", &SessionKey::new("main", "main"), 1);
         let text: String = std::iter::once(line(going_on)).chain((0..MAX_LINES / 2).map(old)).collect();
-        let tree = Tree::new().file("runs.jsonl", text).file("lock", "");
+        let tree = Tree::new().file("runs.jsonl", text);
         let open = |name: &str| OpenOptions::new().read(true).append(true).open(tree.path(name)).expect("a file");
-        let mut scribe = Scribe::new(tree.path("runs.jsonl"), open("runs.jsonl"), open("lock"), MAX_LINES + 1);
+        let mut scribe = Scribe::new(tree.path("runs.jsonl"), open("runs.jsonl"), held(&tree), MAX_LINES + 1);
         scribe.take(vec![Order::Ended(run(&known, "new"), Ended::stopped("new"))]);
         assert_eq!(scribe.lines, 1);
         let text = std::fs::read_to_string(tree.path("runs.jsonl")).expect("a journal");
         assert!(text.contains("going on") && text.lines().count() == 1, "{text}");
     }
 
+    fn held(tree: &Tree) -> Held {
+        Held::take(&tree.path("lock")).expect("a file").expect("it is free")
+    }
+
     /// A disk that is full for a while: the beginning is refused, the end is written later, and no other line is lost.
     #[cfg(target_os = "linux")]
     #[test]
     fn an_end_that_cannot_be_written_is_written_later() {
-        let tree = Tree::new().file("runs.jsonl", "{\"run\":\"torn").file("lock", "");
+        let tree = Tree::new().file("runs.jsonl", "{\"run\":\"torn");
         let open = |name: &str| OpenOptions::new().read(true).append(true).open(tree.path(name)).expect("a file");
         let full = OpenOptions::new().write(true).open("/dev/full").expect("a device that is full");
-        let mut scribe = Scribe::new(tree.path("runs.jsonl"), full, open("lock"), 0);
+        let mut scribe = Scribe::new(tree.path("runs.jsonl"), full, held(&tree), 0);
         let known = Known::default();
         let (first, second, third) = (run(&known, "first"), run(&known, "second"), run(&known, "third"));
         let begin = |scribe: &mut Scribe, run: &Arc<Run>| {
@@ -194,9 +195,9 @@ mod tests {
 
     #[test]
     fn a_run_is_over_once_also_within_one_batch() {
-        let tree = Tree::new().file("runs.jsonl", "").file("lock", "");
+        let tree = Tree::new().file("runs.jsonl", "");
         let open = |name: &str| OpenOptions::new().read(true).append(true).open(tree.path(name)).expect("a file");
-        let scribe = Scribe::new(tree.path("runs.jsonl"), open("runs.jsonl"), open("lock"), 0);
+        let scribe = Scribe::new(tree.path("runs.jsonl"), open("runs.jsonl"), held(&tree), 0);
         let run = run(&Known::default(), "a");
         let (orders, inbox) = mpsc::channel();
         for why in ["first", "second"] {
