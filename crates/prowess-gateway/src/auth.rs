@@ -75,12 +75,13 @@ impl Guard {
         if let Err(denied) = checked
             && !matches!(denied, Denied::RateLimited(_) | Denied::NoProxyUser)
         {
-            self.lockout.failed(Tried::SharedSecret, caller.counted_ip(), now);
+            self.wrong(Tried::SharedSecret, caller, now);
         }
         checked
     }
 
-    /// Whether `shown` is right, without counting that it is not: it may still turn out to be another kind of secret.
+    /// Whether `shown` is right, without counting that it is not: it may still turn out to be another kind of secret. If
+    /// it does not, [`Self::guessed`] has to hear of it.
     pub(crate) fn compare(&self, shown: Shown<'_>, caller: &Caller, now: u64) -> Result<Method, Denied> {
         let (secret, given, method, missing, mismatch) = match &self.auth {
             Auth::None => return Ok(Method::None),
@@ -92,31 +93,57 @@ impl Guard {
                 (secret, shown.password, Method::Password, Denied::PasswordMissing, Denied::PasswordMismatch)
             }
         };
-        let from = caller.counted_ip();
-        if let Verdict::Wait(millis) = self.lockout.check(Tried::SharedSecret, from, now) {
-            return Err(Denied::RateLimited(millis));
-        }
+        self.may_try(Tried::SharedSecret, caller, now)?;
         let given = given.map(str::trim).filter(|given| !given.is_empty()).ok_or(missing)?;
         if !is_equal(given, secret.expose()) {
             return Err(mismatch);
         }
-        self.lockout.succeeded(Tried::SharedSecret, from);
+        self.right(Tried::SharedSecret, caller);
         Ok(method)
+    }
+
+    /// What was compared is no other kind of secret either: it is counted, if it was a wrong secret.
+    pub(crate) fn guessed(&self, denied: Denied, caller: &Caller, now: u64) {
+        match denied {
+            Denied::TokenMismatch | Denied::PasswordMismatch => self.wrong(Tried::SharedSecret, caller, now),
+            Denied::TokenMissing
+            | Denied::PasswordMissing
+            | Denied::DeviceTokenMismatch
+            | Denied::NoProxyUser
+            | Denied::RateLimited(_) => {}
+        }
     }
 
     /// Whether somebody may show the token of a device at all.
     pub(crate) fn may_try_device(&self, caller: &Caller, now: u64) -> Result<(), Denied> {
-        match self.lockout.check(Tried::DeviceToken, caller.counted_ip(), now) {
-            Verdict::Go => Ok(()),
-            Verdict::Wait(millis) => Err(Denied::RateLimited(millis)),
-        }
+        self.may_try(Tried::DeviceToken, caller, now)
     }
 
     /// Counts the token of a device that was shown.
     pub(crate) fn tried_device(&self, outcome: Result<(), Denied>, caller: &Caller, now: u64) {
         match outcome {
-            Ok(()) => self.lockout.succeeded(Tried::DeviceToken, caller.counted_ip()),
-            Err(_) => self.lockout.failed(Tried::DeviceToken, caller.counted_ip(), now),
+            Ok(()) => self.right(Tried::DeviceToken, caller),
+            Err(_) => self.wrong(Tried::DeviceToken, caller, now),
+        }
+    }
+
+    /// Whoever sits at this machine is never kept out of it.
+    fn may_try(&self, tried: Tried, caller: &Caller, now: u64) -> Result<(), Denied> {
+        match caller.counted_ip().map(|from| self.lockout.check(tried, from, now)) {
+            None | Some(Verdict::Go) => Ok(()),
+            Some(Verdict::Wait(millis)) => Err(Denied::RateLimited(millis)),
+        }
+    }
+
+    fn wrong(&self, tried: Tried, caller: &Caller, now: u64) {
+        if let Some(from) = caller.counted_ip() {
+            self.lockout.failed(tried, from, now);
+        }
+    }
+
+    fn right(&self, tried: Tried, caller: &Caller) {
+        if let Some(from) = caller.counted_ip() {
+            self.lockout.succeeded(tried, from);
         }
     }
 }
@@ -231,10 +258,34 @@ mod tests {
     #[test]
     fn a_page_on_this_machine_is_counted_though_programs_are_not() {
         let guard = guard(Auth::Token(Secret::new("t")));
-        let page = Caller { origin: Some("http://localhost:3000".into()), ..caller("127.0.0.1") };
-        (0..10).for_each(|at| _ = guard.check(token("x"), &page, at));
-        assert!(matches!(guard.check(token("t"), &page, 10), Err(Denied::RateLimited(_))));
-        assert_eq!(guard.check(token("t"), &caller("127.0.0.1"), 10), Ok(Method::Token));
+        let here = Caller { is_local: true, ..caller("127.0.0.1") };
+        let page = Caller { origin: Some("http://localhost:3000".into()), ..here.clone() };
+        for who in [&page, &here] {
+            (0..100).for_each(|at| _ = guard.check(token("x"), who, at));
+        }
+        assert!(matches!(guard.check(token("t"), &page, 100), Err(Denied::RateLimited(_))));
+        assert_eq!(guard.check(token("t"), &here, 100), Ok(Method::Token));
+    }
+
+    #[test]
+    fn whoever_comes_through_a_proxy_on_this_machine_is_counted() {
+        let guard = guard(Auth::Token(Secret::new("t")));
+        let proxied = caller("127.0.0.1");
+        (0..10).for_each(|at| _ = guard.check(token("x"), &proxied, at));
+        assert!(matches!(guard.check(token("t"), &proxied, 10), Err(Denied::RateLimited(_))));
+        let here = Caller { is_local: true, ..proxied };
+        assert_eq!(guard.check(token("t"), &here, 10), Ok(Method::Token));
+    }
+
+    #[test]
+    fn a_wrong_secret_counts_and_a_missing_one_was_not_guessed() {
+        let guard = guard(Auth::Password(Secret::new("p")));
+        let far = caller("192.0.2.1");
+        (0..100).for_each(|at| guard.guessed(Denied::PasswordMissing, &far, at));
+        assert_eq!(guard.may_try(Tried::SharedSecret, &far, 100), Ok(()));
+        (0..10).for_each(|at| guard.guessed(Denied::PasswordMismatch, &far, at));
+        assert!(guard.may_try(Tried::SharedSecret, &far, 10).is_err());
+        assert_eq!(guard.may_try_device(&far, 10), Ok(()), "that is another kind of secret");
     }
 
     #[test]

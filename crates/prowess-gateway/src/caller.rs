@@ -2,6 +2,7 @@
 //!
 //! A pure function of the address at the other end and of a few headers. Headers can say anything, so they only count
 //! where the operator named the proxy that wrote them, and they can make a caller less trusted but never more.
+//! Whoever came through a proxy is not on this machine, wherever the proxy is and whatever it says.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -38,7 +39,8 @@ pub(crate) struct Network {
 const PAGES_HERE: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 18, 0, 1));
 
 /// Headers that proxies write.
-const FORWARDED: [&str; 4] = ["x-forwarded-for", "x-real-ip", "x-forwarded-host", "forwarded"];
+const FORWARDED: [&str; 6] =
+    ["x-forwarded-for", "x-real-ip", "x-forwarded-host", "x-forwarded-proto", "forwarded", "via"];
 
 impl Caller {
     pub(crate) fn of(peer: IpAddr, headers: &HeaderMap, settings: &Settings) -> Self {
@@ -47,8 +49,7 @@ impl Caller {
         let ip = if is_proxy { behind(headers, settings) } else { Some(peer) };
         let host = text(headers, HOST.as_str()).unwrap_or_default().to_ascii_lowercase();
         let is_forwarded = FORWARDED.iter().any(|name| headers.contains_key(*name));
-        let is_local =
-            ip.is_some_and(|ip| ip.is_loopback()) && is_loopback_host(host_name(&host)) && (!is_forwarded || is_proxy);
+        let is_local = peer.is_loopback() && !is_proxy && !is_forwarded && is_loopback_host(host_name(&host));
         let origin = text(headers, ORIGIN.as_str()).filter(|origin| !origin.is_empty()).map(str::to_owned);
         let user = match &settings.auth {
             Auth::Proxy(proxy) if is_proxy => user(headers, proxy),
@@ -62,12 +63,17 @@ impl Caller {
         self.ip.filter(|ip| !ip.is_loopback()).map(|ip| ip.to_string())
     }
 
-    /// The address that wrong secrets are counted for.
+    /// The address that wrong secrets are counted for, if they are.
     ///
-    /// Programs on this machine are not counted, but pages in a browser on it are: anybody can make one try.
-    pub(crate) fn counted_ip(&self) -> IpAddr {
+    /// Programs on this machine are not counted, but pages in a browser on it are: anybody can make one try. So is
+    /// whoever seems to be here because a proxy is.
+    pub(crate) fn counted_ip(&self) -> Option<IpAddr> {
         let ip = self.ip.unwrap_or(self.peer);
-        if self.origin.is_some() && ip.is_loopback() { PAGES_HERE } else { ip }
+        match (self.is_local, &self.origin) {
+            (true, None) => None,
+            (true, Some(_)) => Some(PAGES_HERE),
+            (false, _) => Some(ip),
+        }
     }
 
     /// Whether the page it belongs to may talk to us.
@@ -156,7 +162,7 @@ impl Network {
         (bits <= all).then_some(Self { address, bits })
     }
 
-    fn contains(self, other: IpAddr) -> bool {
+    pub(crate) fn contains(self, other: IpAddr) -> bool {
         let rest = |all: u32| all - self.bits;
         match (self.address, other.to_canonical()) {
             (IpAddr::V4(own), IpAddr::V4(other)) => {
@@ -201,6 +207,21 @@ mod tests {
         ];
         for (peer, headers, is_local) in cases {
             assert_eq!(caller(peer, headers, "{}").is_local, is_local, "{peer} {headers:?}");
+        }
+    }
+
+    #[test]
+    fn no_proxy_makes_anybody_local_and_only_who_is_local_is_not_counted() {
+        let claims = [("host", "localhost"), ("x-forwarded-for", "127.0.0.1")];
+        let far = "{ gateway: { trustedProxies: ['192.0.2.0/24'] } }";
+        for (peer, config) in [("192.0.2.1", far), ("127.0.0.1", PROXY), ("127.0.0.1", "{}")] {
+            let proxied = caller(peer, &claims, config);
+            assert!(!proxied.is_local && proxied.counted_ip().is_some(), "{proxied:?}");
+        }
+        let unnamed = caller("127.0.0.1", &[("host", "gateway.example")], "{}");
+        assert!(unnamed.counted_ip().is_some(), "it may be a proxy that nobody told us of");
+        for here in ["127.0.0.1", "::1", "::ffff:127.0.0.1"] {
+            assert_eq!(caller(here, &[("host", "localhost")], "{}").counted_ip(), None, "{here}");
         }
     }
 

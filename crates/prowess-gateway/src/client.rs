@@ -1,8 +1,9 @@
 //! The client: how is a gateway asked from another program?
 
 mod address;
+mod backoff;
 mod introduction;
-mod reconnect;
+mod memory;
 mod stream;
 
 use std::collections::HashMap;
@@ -19,9 +20,9 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 
 pub use address::Trust;
+pub use backoff::Backoff;
+pub(crate) use backoff::FIRST;
 pub use introduction::{Introduction, Node};
-pub(crate) use reconnect::FIRST;
-pub use reconnect::{Backoff, Go, Reconnecting};
 
 use address::Address;
 use stream::{Socket, gone};
@@ -122,10 +123,26 @@ impl CallError {
 impl Client {
     /// Connects to `url`, as in `ws://127.0.0.1:18789`.
     pub async fn connect(url: &str, introduction: &Introduction) -> Result<Self, CallError> {
+        Self::join(url, introduction).await.map(|(client, _)| client)
+    }
+
+    /// Connects, and hears everything that is told from the first moment on.
+    pub async fn join(url: &str, introduction: &Introduction) -> Result<(Self, broadcast::Receiver<Event>), CallError> {
         let address = Address::parse(url, introduction.trust)?;
         let mut socket = stream::open(&address).await?;
-        let shaken = timeout(HANDSHAKE, shake(&mut socket, introduction)).await;
-        let hello = shaken.map_err(|_| CallError::Gone("it does not answer the handshake".to_owned()))??;
+        let introduction = memory::recall(introduction, url).await;
+        let shaken = timeout(HANDSHAKE, shake(&mut socket, &introduction)).await;
+        let shaken = shaken.map_err(|_| CallError::Gone("it does not answer the handshake".to_owned()))?;
+        memory::learn(&introduction, url, &shaken).await;
+        let hello = shaken?;
+        let (client, line) = Self::over(socket, hello);
+        let events = client.events();
+        tokio::spawn(line.run());
+        Ok((client, events))
+    }
+
+    /// A client, and the line that it talks over.
+    fn over(socket: Socket, hello: Value) -> (Self, Line) {
         let tick = hello["policy"]["tickIntervalMs"].as_u64().map_or(TICK, Duration::from_millis);
         let (requests, waiting) = mpsc::unbounded_channel();
         let (ending, ended) = watch::channel(None);
@@ -137,9 +154,9 @@ impl Client {
             hello: Arc::new(hello),
             ended,
         };
-        let line = Line { socket, waiting, open: Arc::clone(&client.open), events: client.events.clone(), tick };
-        tokio::spawn(line.run(ending));
-        Ok(client)
+        let line =
+            Line { socket, waiting, open: Arc::clone(&client.open), events: client.events.clone(), tick, ending };
+        (client, line)
     }
 
     /// What the gateway said when it let us in.
@@ -282,13 +299,21 @@ struct Line {
     open: Open,
     events: broadcast::Sender<Event>,
     tick: Duration,
+    ending: watch::Sender<Option<String>>,
 }
 
 impl Line {
-    async fn run(mut self, ending: watch::Sender<Option<String>>) {
+    async fn run(mut self) {
         let why = self.talk().await;
+        self.end(why);
+    }
+
+    /// Lets everybody go who waits for an answer.
+    fn end(&mut self, why: String) {
         // Those who wait see why before they see that nothing comes any more.
-        ending.send_replace(Some(why));
+        self.ending.send_replace(Some(why));
+        // Whoever asks from now on is told so; whoever asked before is among those who wait.
+        self.waiting.close();
         self.open.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
@@ -304,8 +329,10 @@ impl Line {
                         let _ = timeout(Duration::from_secs(1), self.socket.close(None)).await;
                         return "nobody needs the connection any more".to_owned();
                     };
-                    if let Err(error) = self.socket.send(request).await {
-                        return error.to_string();
+                    match timeout(patience, self.socket.send(request)).await {
+                        Ok(Ok(())) => {}
+                        Ok(Err(error)) => return error.to_string(),
+                        Err(_) => return "it does not take what it is sent".to_owned(),
                     }
                 }
                 heard = self.socket.next() => {
@@ -357,4 +384,41 @@ fn result(frame: &Value) -> Result<Value, CallError> {
     }
     let error = Box::new(frame["error"].clone());
     Err(CallError::Refused { error, payload: frame.get("payload").cloned().map(Box::new) })
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::DuplexStream;
+    use tokio_tungstenite::WebSocketStream;
+    use tokio_tungstenite::tungstenite::protocol::Role;
+
+    use super::*;
+
+    /// A client of a gateway that reads nothing of what it is sent.
+    async fn deaf() -> (Client, Line, DuplexStream) {
+        let (near, far) = tokio::io::duplex(16);
+        let near: Box<dyn stream::Bytes> = Box::new(near);
+        let socket = WebSocketStream::from_raw_socket(near, Role::Client, None).await;
+        let (client, line) = Client::over(socket, json!({}));
+        (client, line, far)
+    }
+
+    #[tokio::test]
+    async fn whoever_asks_while_the_connection_ends_does_not_wait() {
+        let (client, mut line, _far) = deaf().await;
+        let mut before = client.ask("health", &json!({})).expect("asked");
+        line.end("it is over".to_owned());
+        let gone = CallError::Gone("it is over".to_owned());
+        assert_eq!(before.next().await, Err(gone.clone()));
+        assert_eq!(client.ask("health", &json!({})).err(), Some(gone));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_gateway_that_takes_nothing_is_left() {
+        let (client, line, _far) = deaf().await;
+        let mut answers = client.ask("health", &json!({})).expect("asked");
+        line.run().await;
+        assert_eq!(client.ended().await, "it does not take what it is sent");
+        assert!(matches!(answers.next().await, Err(CallError::Gone(_))));
+    }
 }

@@ -7,13 +7,17 @@ use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket};
 use bytes::Bytes;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
+use prowess_agent::message::now;
 use tokio::time::timeout;
 
+use crate::aside::blocking;
 use crate::caller::Caller;
 use crate::gateway::Gateway;
 use crate::handshake::{self, Entered};
 use crate::hub::{Farewell, Guest, Mail, Out, Urgency};
 use crate::methods::{self, Ask};
+use crate::pairing::Pairing;
+use crate::scope::Role;
 use crate::server::Meter;
 use crate::wire::{self, Malformed, Refusal};
 
@@ -57,6 +61,10 @@ async fn converse(
     let guest = Arc::clone(&entered.guest);
     // It is there before it is told what is there, so that nothing is missed in between.
     gateway.hub.enter(&guest);
+    if let Some(farewell) = second_look(&gateway.pairing, entered.paired(), guest.role).await {
+        gateway.hub.leave(&guest.conn);
+        return Some(farewell);
+    }
     gateway.presence.enter(&guest);
     methods::joined(gateway, &guest);
     let welcome = entered.welcome(gateway);
@@ -71,22 +79,25 @@ async fn converse(
     farewell
 }
 
+/// Whoever removes a device sends away those who are here. One that was on its way in then is noticed now.
+async fn second_look(pairing: &Arc<Pairing>, device: Option<&str>, role: Role) -> Option<Farewell> {
+    let (pairing, device) = (Arc::clone(pairing), device?.to_owned());
+    match blocking(move || pairing.is_known(&device, role, now())).await {
+        Ok(Ok(true)) => None,
+        Ok(Ok(false)) => Some(Farewell::new(1008, "device no longer paired")),
+        Ok(Err(error)) => Some(Farewell::new(1011, &error.to_string())),
+        Err(refusal) => Some(Farewell::new(1011, &refusal.message)),
+    }
+}
+
 async fn write(
     writer: &mut SplitSink<WebSocket, Message>,
     welcome: String,
     mut mail: Mail,
     patience: Duration,
 ) -> Option<Farewell> {
-    timeout(patience, writer.send(Message::Text(welcome.into()))).await.ok()?.ok()?;
+    let (mut message, mut length) = (Message::Text(welcome.into()), None);
     loop {
-        let (message, length) = match mail.next().await? {
-            Out::Text(text) => {
-                let length = text.len();
-                (Message::Text(text), Some(length))
-            }
-            Out::Ping => (Message::Ping(Bytes::new()), None),
-            Out::Close(farewell) => return Some(farewell),
-        };
         let sent = tokio::select! {
             biased;
             farewell = mail.cut() => return Some(farewell),
@@ -97,6 +108,14 @@ async fn write(
             Ok(Err(_)) => return None,
             Err(_) => return Some(Farewell::new(1008, "slow consumer")),
         }
+        (message, length) = match mail.next().await? {
+            Out::Text(text) => {
+                let length = text.len();
+                (Message::Text(text), Some(length))
+            }
+            Out::Ping => (Message::Ping(Bytes::new()), None),
+            Out::Close(farewell) => return Some(farewell),
+        };
     }
 }
 
@@ -190,6 +209,25 @@ async fn part(writer: &mut SplitSink<WebSocket, Message>, reader: &mut SplitStre
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pairing::Approval;
+    use crate::pairing::tests::wish;
+
+    #[tokio::test]
+    async fn a_device_that_was_removed_on_its_way_in_is_sent_away() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let pairing = Arc::new(Pairing::new(dir.path()));
+        let wish = wish(Role::Node, &[]);
+        let device = Some(wish.device.as_str());
+        pairing.admit(&wish, Approval::Silent, now()).expect("paired");
+        assert_eq!(second_look(&pairing, device, Role::Node).await, None);
+        pairing.revoke(&wish.device, "node", now()).expect("revoked");
+        assert!(second_look(&pairing, device, Role::Node).await.is_some());
+        pairing.admit(&wish, Approval::Silent, now()).expect("it has another token");
+        pairing.remove(&wish.device, now()).expect("removed");
+        let farewell = second_look(&pairing, device, Role::Node).await;
+        assert_eq!(farewell, Some(Farewell::new(1008, "device no longer paired")));
+        assert_eq!(second_look(&pairing, None, Role::Operator).await, None, "it was not paired in the first place");
+    }
 
     #[test]
     fn each_kind_of_mistake_is_noted_once() {

@@ -4,11 +4,15 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::caller::Network;
+
 /// Counts who is connected and who has not been let in yet.
 #[derive(Debug)]
 pub(crate) struct Door {
     connections: usize,
     strangers: usize,
+    /// Proxies that we trust, behind which there are many.
+    proxies: Vec<Network>,
     counts: Mutex<Counts>,
 }
 
@@ -35,8 +39,8 @@ pub(crate) enum Full {
 }
 
 impl Door {
-    pub(crate) fn new(connections: usize, strangers: usize) -> Arc<Self> {
-        Arc::new(Self { connections, strangers, counts: Mutex::default() })
+    pub(crate) fn new(connections: usize, strangers: usize, proxies: &[Network]) -> Arc<Self> {
+        Arc::new(Self { connections, strangers, proxies: proxies.to_vec(), counts: Mutex::default() })
     }
 
     /// A place for somebody from that address.
@@ -46,8 +50,10 @@ impl Door {
         if counts.open >= self.connections {
             return Err(Full::Connections);
         }
-        // Programs on this machine may come all at once, and could do worse than that.
-        let stranger = Some(from).filter(|from| !from.is_loopback());
+        // Programs on this machine may come all at once, and could do worse than that. A proxy brings those of many
+        // others, and one of them must not keep the rest out.
+        let is_proxy = || self.proxies.iter().any(|network| network.contains(from));
+        let stranger = Some(from).filter(|from| !from.is_loopback() && !is_proxy());
         if let Some(from) = stranger {
             let waiting = counts.strangers.entry(from).or_default();
             if *waiting >= self.strangers {
@@ -94,7 +100,7 @@ mod tests {
 
     #[test]
     fn there_are_only_so_many_places_and_they_are_given_back() {
-        let door = Door::new(2, 2);
+        let door = Door::new(2, 2, &[]);
         let first = door.open(NEAR).expect("a place");
         let _second = door.open(FAR).expect("a place");
         assert_eq!(door.open(NEAR).expect_err("full"), Full::Connections);
@@ -104,7 +110,7 @@ mod tests {
 
     #[test]
     fn strangers_from_one_address_are_few_until_they_are_known() {
-        let door = Door::new(100, 2);
+        let door = Door::new(100, 2, &[]);
         let first = door.open(FAR).expect("a place");
         let _second = door.open(FAR).expect("a place");
         assert_eq!(door.open(FAR).expect_err("too many strangers"), Full::Strangers);
@@ -116,12 +122,15 @@ mod tests {
     }
 
     #[test]
-    fn programs_on_this_machine_are_no_strangers() {
-        let door = Door::new(100, 2);
-        let tickets: Vec<_> = (0..50).map(|_| door.open(NEAR).expect("a place")).collect();
-        assert_eq!(tickets.len(), 50);
-        drop(tickets);
-        let counts = door.counts.lock().expect("not poisoned");
-        assert_eq!((counts.open, counts.strangers.len()), (0, 0));
+    fn programs_on_this_machine_and_proxies_are_no_strangers() {
+        let proxy = Network::parse("192.0.2.0/24").expect("a network");
+        for (from, proxies) in [(NEAR, &[][..]), (FAR, &[proxy])] {
+            let door = Door::new(100, 2, proxies);
+            let tickets: Vec<_> = (0..50).map(|_| door.open(from).expect("a place")).collect();
+            assert_eq!(tickets.len(), 50);
+            drop(tickets);
+            let counts = door.counts.lock().expect("not poisoned");
+            assert_eq!((counts.open, counts.strangers.len()), (0, 0));
+        }
     }
 }

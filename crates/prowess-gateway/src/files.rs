@@ -54,31 +54,33 @@ pub(crate) fn read_json(path: &Path) -> Result<Option<Value>, FileError> {
 
 /// Puts `value` into the file in one step, for us alone.
 pub(crate) fn write_json(path: &Path, value: &Value) -> Result<(), FileError> {
-    let file = draft(path, value)?;
-    file.persist(path).map_err(|error| io(path, error.error))?;
+    replace(path, &format!("{value:#}\n")).map_err(|source| io(path, source))
+}
+
+/// Puts `text` into the file in one step, for us alone.
+pub(crate) fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+    draft(path, text)?.persist(path).map_err(|error| error.error)?;
     Ok(())
 }
 
 /// The same, unless there is a file already.
 pub(crate) fn create_json(path: &Path, value: &Value) -> Result<(), FileError> {
-    match draft(path, value)?.persist_noclobber(path) {
+    let draft = draft(path, &format!("{value:#}\n")).map_err(|source| io(path, source))?;
+    match draft.persist_noclobber(path) {
         Ok(_) => Ok(()),
         Err(error) if error.error.kind() == ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(io(path, error.error)),
     }
 }
 
-fn draft(path: &Path, value: &Value) -> Result<tempfile::NamedTempFile, FileError> {
-    let write = || -> std::io::Result<tempfile::NamedTempFile> {
-        let folder = path.parent().unwrap_or(Path::new("."));
-        std::fs::create_dir_all(folder)?;
-        // Readable by its owner only, from the beginning.
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
-        writeln!(file, "{value:#}")?;
-        file.as_file().sync_all()?;
-        Ok(file)
-    };
-    write().map_err(|source| io(path, source))
+/// A file beside the one that it is to become. It is on the disk, and readable by its owner only from the beginning.
+fn draft(path: &Path, text: &str) -> std::io::Result<tempfile::NamedTempFile> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder)?;
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(text.as_bytes())?;
+    file.as_file().sync_all()?;
+    Ok(file)
 }
 
 /// Keeps other programs out until the result is dropped.
@@ -122,16 +124,6 @@ impl Drop for Held {
             tracing::warn!("a lock is held for a moment longer: {error}");
         }
     }
-}
-
-/// Puts `text` into the file in one step, for us alone. It may be lost with the machine, but it is never half there.
-pub(crate) fn replace(path: &Path, text: &str) -> std::io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder)?;
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(text.as_bytes())?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
 }
 
 fn io(path: &Path, source: std::io::Error) -> FileError {

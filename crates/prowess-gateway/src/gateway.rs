@@ -204,7 +204,7 @@ impl Gateway {
             telemetry,
             guard: Guard::new(settings.auth.clone(), settings.lockout),
             pairing: Arc::new(Pairing::new(state_dir)),
-            door: Door::new(limits.connections, limits.strangers),
+            door: Door::new(limits.connections, limits.strangers, &settings.proxies),
             changes: Allowance::new(3, 60_000),
             session: context.config.tree()["session"].clone(),
             default_agent: context.config.agents().default_agent().id.to_string(),
@@ -320,8 +320,6 @@ impl Running {
         }
     }
 }
-
-impl Running {}
 
 impl Drop for Running {
     fn drop(&mut self) {

@@ -35,6 +35,12 @@ pub(crate) struct Entered {
 }
 
 impl Entered {
+    /// Its device, if it was let in because that is paired.
+    pub(crate) fn paired(&self) -> Option<&str> {
+        self.token.as_ref()?;
+        self.guest.device.as_deref()
+    }
+
     /// What it is told first.
     pub(crate) fn welcome(&self, gateway: &Gateway) -> String {
         wire::answer(&self.request, &Ok(hello::hello(gateway, &self.guest, self.token.as_ref())))
@@ -102,7 +108,7 @@ async fn listen(caller: &Caller, reader: &mut SplitStream<WebSocket>) -> Result<
     }
 }
 
-/// One line for each client that is sent away; what it said is not repeated.
+/// One line for each client that is sent away. The secrets that it showed are not repeated.
 fn log(caller: &Caller, why: &str) {
     tracing::warn!(from = %caller.peer, "not let in: {why}");
 }
@@ -113,14 +119,14 @@ async fn admit(gateway: &Arc<Gateway>, caller: &Caller, nonce: &str, request: &R
     if request.method != "connect" {
         return Err(Refusal::invalid("invalid handshake: first request must be connect").into());
     }
-    let mut connect = Connect::read(&request.params)?;
+    let connect = Connect::read(&request.params)?;
     if connect.protocols.0 > PROTOCOL || connect.protocols.1 < PROTOCOL {
         let refusal = Refusal::invalid("protocol mismatch").details(json!({"expectedProtocol": PROTOCOL}));
         return Err(Turned { refusal, code: 1002 });
     }
     let role = Role::parse(&connect.role).ok_or_else(|| Refusal::invalid("invalid role"))?;
     check_page(gateway, caller, &connect)?;
-    let method = recognise(gateway, caller, &mut connect, role, nonce).await?;
+    let method = recognise(gateway, caller, &connect, role, nonce).await?;
     let token = pair(gateway, caller, &connect, role, method).await?;
     let (guest, mail) = enter(gateway, caller, connect, role);
     Ok((guest, mail, token))
@@ -150,12 +156,13 @@ struct Recognised {
 async fn recognise(
     gateway: &Arc<Gateway>,
     caller: &Caller,
-    connect: &mut Connect,
+    connect: &Connect,
     role: Role,
     nonce: &str,
 ) -> Result<Recognised, Refusal> {
     let now = now();
     let guard = &gateway.guard;
+    // Either of both first looks whether it may be tried at all.
     let checked = match connect.candidate() {
         Some(_) => guard.compare(connect.shown(), caller, now),
         None => guard.check(connect.shown(), caller, now),
@@ -163,9 +170,6 @@ async fn recognise(
     let is_shared = matches!(checked, Ok(auth::Method::Token | auth::Method::Password | auth::Method::Proxy));
     let Some(device) = &connect.device else {
         check_without_device(gateway, caller, connect, role, checked)?;
-        if !is_shared {
-            connect.scopes.clear();
-        }
         let method = checked.map_err(|denied| refuse(denied, connect))?;
         return Ok(Recognised { method, is_shared, key: None });
     };
@@ -174,7 +178,13 @@ async fn recognise(
         (Ok(method), _) => method,
         (Err(denied), None) => return Err(refuse(denied, connect)),
         (Err(denied), Some(candidate)) => {
-            by_device_token(gateway, caller, connect, role, denied, &candidate).await?;
+            let known = by_device_token(gateway, caller, connect, role, denied, &candidate).await;
+            // Only what turned out to be the device's own token was no guess at the gateway's secret.
+            let was_its_own = denied == Denied::TokenMismatch && connect.shows_as_token(&candidate);
+            if known.is_err() || !was_its_own {
+                guard.guessed(denied, caller, now);
+            }
+            known?;
             auth::Method::DeviceToken
         }
     };
@@ -186,7 +196,8 @@ fn refuse(denied: Denied, connect: &Connect) -> Refusal {
     denied.refusal(connect.asker())
 }
 
-/// Only operators who know the gateway's secret may come without a device.
+/// Only operators who know the gateway's secret may come without a device; where there is none to know, those on this
+/// machine.
 fn check_without_device(
     gateway: &Gateway,
     caller: &Caller,
@@ -197,12 +208,14 @@ fn check_without_device(
     let may_page = caller.is_local || gateway.settings.pages_without_device || checked == Ok(auth::Method::Proxy);
     if connect.is_page() && !may_page {
         return Err(Refusal::invalid(
-            "control ui requires device identity (use HTTPS, or open it on the gateway's machine)",
+            "control ui requires device identity (without one, open the page on the gateway's machine, or through a \
+             tunnel: ssh -N -L PORT:127.0.0.1:PORT HOST)",
         )
         .details(json!({"code": "CONTROL_UI_DEVICE_IDENTITY_REQUIRED"})));
     }
     let is_shared = matches!(checked, Ok(auth::Method::Token | auth::Method::Password | auth::Method::Proxy));
-    if role == Role::Operator && is_shared {
+    let is_open_here = checked == Ok(auth::Method::None) && caller.is_local;
+    if role == Role::Operator && (is_shared || is_open_here) {
         return Ok(());
     }
     if let Err(denied) = checked

@@ -11,7 +11,6 @@ mod responses;
 mod stream;
 mod tools;
 
-use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use axum::Router;
@@ -34,7 +33,7 @@ use crate::connection;
 use crate::gateway::Gateway;
 use crate::metrics::serve;
 use crate::page;
-use crate::server::Meter;
+use crate::server::Visitor;
 use crate::wire::{MAX_FIRST_FRAME, MAX_FRAME};
 
 /// What is set aside for reading from each client: most only listen.
@@ -62,13 +61,12 @@ pub(crate) async fn answer(
     gateway: Arc<Gateway>,
     router: Router,
     request: Request,
-    peer: SocketAddr,
-    meter: Arc<Meter>,
+    visitor: Visitor,
 ) -> Result<Response, std::convert::Infallible> {
     let is_upgrade = request.headers().get(UPGRADE).is_some_and(|to| to.as_bytes().eq_ignore_ascii_case(b"websocket"));
     let metrics = Arc::clone(&gateway.metrics);
     let mut response = if is_upgrade {
-        upgrade(gateway, request, peer, meter).await
+        upgrade(gateway, request, visitor).await
     } else {
         router.oneshot(request).await.unwrap_or_else(|never| match never {})
     };
@@ -79,7 +77,7 @@ pub(crate) async fn answer(
     Ok(response)
 }
 
-async fn upgrade(gateway: Arc<Gateway>, request: Request, peer: SocketAddr, meter: Arc<Meter>) -> Response {
+async fn upgrade(gateway: Arc<Gateway>, request: Request, Visitor { peer, meter }: Visitor) -> Response {
     let (mut parts, _) = request.into_parts();
     let upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection> =
         WebSocketUpgrade::from_request_parts(&mut parts, &()).await;
@@ -87,7 +85,7 @@ async fn upgrade(gateway: Arc<Gateway>, request: Request, peer: SocketAddr, mete
         Ok(upgrade) => upgrade,
         Err(rejection) => return rejection.into_response(),
     };
-    let caller = Caller::of(peer.ip(), &parts.headers, &gateway.settings);
+    let caller = Caller::of(peer, &parts.headers, &gateway.settings);
     meter.limit(MAX_FIRST_FRAME);
     let connections = gateway.connections.clone();
     upgrade
@@ -101,10 +99,11 @@ async fn upgrade(gateway: Arc<Gateway>, request: Request, peer: SocketAddr, mete
 /// Whether a request may use what only clients with the gateway's secret may use.
 ///
 /// The secret comes as a bearer token, whether it is a token or a password. A page in a browser also has to be one that
-/// may connect, because a browser sends requests for pages that we know nothing about.
+/// may connect, because a browser sends requests for pages that we know nothing about. Whoever may is no stranger any
+/// more.
 #[expect(clippy::result_large_err, reason = "the error is the answer")]
-pub(crate) fn authorize(gateway: &Gateway, headers: &HeaderMap, ip: IpAddr) -> Result<(), Response> {
-    let caller = Caller::of(ip, headers, &gateway.settings);
+pub(crate) fn authorize(gateway: &Gateway, headers: &HeaderMap, visitor: &Visitor) -> Result<(), Response> {
+    let caller = Caller::of(visitor.peer, headers, &gateway.settings);
     let is_welcome = caller.origin.is_none() || caller.is_welcome_page(&gateway.settings.allowed_origins);
     if !is_welcome || (gateway.guard.is_open() && !caller.is_local) {
         return Err(refuse(StatusCode::FORBIDDEN, "forbidden", "Forbidden"));
@@ -114,7 +113,10 @@ pub(crate) fn authorize(gateway: &Gateway, headers: &HeaderMap, ip: IpAddr) -> R
     let bearer = bearer.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, secret)| secret.trim());
     let shown = Shown { token: bearer, password: bearer };
     match gateway.guard.check(shown, &caller, now()) {
-        Ok(_) => Ok(()),
+        Ok(_) => {
+            visitor.meter.known();
+            Ok(())
+        }
         Err(Denied::RateLimited(millis)) => {
             let message = "Too many failed attempts. Try again later.";
             let mut response = refuse(StatusCode::TOO_MANY_REQUESTS, "rate_limited", message);
@@ -183,13 +185,24 @@ mod tests {
 
     use super::*;
     use crate::Options;
+    use crate::door::{Door, Full};
+    use crate::server::Meter;
+
+    fn visitor(door: &Arc<Door>, ip: &str) -> Result<Visitor, Full> {
+        let peer = ip.parse().expect("an address");
+        Ok(Visitor { peer, meter: Arc::new(Meter::new(door.open(peer)?)) })
+    }
 
     /// The status for somebody with these headers.
     fn status(gateway: &Gateway, ip: &str, headers: &[(&'static str, &str)]) -> u16 {
+        status_of(gateway, &visitor(&Door::new(1, 1, &[]), ip).expect("a place"), headers)
+    }
+
+    fn status_of(gateway: &Gateway, visitor: &Visitor, headers: &[(&'static str, &str)]) -> u16 {
         let headers = headers
             .iter()
             .map(|(name, value)| (axum::http::HeaderName::from_static(name), value.parse().expect("a header")));
-        let authorized = authorize(gateway, &headers.collect(), ip.parse().expect("an address"));
+        let authorized = authorize(gateway, &headers.collect(), visitor);
         authorized.map_or_else(|response| response.status().as_u16(), |()| 200)
     }
 
@@ -217,6 +230,18 @@ mod tests {
             assert_eq!(status(gateway, "192.0.2.1", &[("authorization", secret)]), 429);
             running.end().await;
         }
+    }
+
+    #[tokio::test]
+    async fn whoever_showed_the_secret_over_http_is_no_stranger_any_more() {
+        let running = start(&Tree::new(), Some("t")).await;
+        let door = Door::new(10, 1, &[]);
+        let far = visitor(&door, "192.0.2.1").expect("a place");
+        assert_eq!(status_of(running.gateway(), &far, &[("authorization", "Bearer x")]), 401);
+        assert_eq!(visitor(&door, "192.0.2.1").expect_err("no second stranger"), Full::Strangers);
+        assert_eq!(status_of(running.gateway(), &far, &[("authorization", "Bearer t")]), 200);
+        assert!(visitor(&door, "192.0.2.1").is_ok());
+        running.end().await;
     }
 
     #[tokio::test]

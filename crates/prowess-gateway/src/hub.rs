@@ -205,6 +205,11 @@ impl Hub {
         self.lock().values().filter(|guest| is(guest)).for_each(|guest| guest.outbox.close(code, reason));
     }
 
+    /// Ends the connections of those that `is` says yes to at once; what waits for them is lost.
+    pub(crate) fn cut(&self, is: impl Fn(&Guest) -> bool, code: u16, reason: &str) {
+        self.lock().values().filter(|guest| is(guest)).for_each(|guest| guest.outbox.cut(code, reason));
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Guest>>> {
         self.guests.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -20,10 +20,11 @@ use std::time::{Duration, Instant};
 use prowess_config::Secret;
 use prowess_host::Ground;
 use thiserror::Error;
+use tokio::sync::broadcast::Receiver;
 use tokio_util::sync::CancellationToken;
 
 use crate::aside::blocking;
-use crate::client::{self, Backoff, CallError, Client, Introduction, Node};
+use crate::client::{Backoff, CallError, Client, Event, FIRST, Introduction, Node};
 use crate::files::Held;
 use crate::identity::{Identity, IdentityError};
 use crate::nodes::REPLACED;
@@ -72,7 +73,7 @@ impl Options {
             display_name: None,
             when_lost: WhenLost::default(),
             helper: prowess_exec::confine::helper()?,
-            patience: client::FIRST,
+            patience: FIRST,
         })
     }
 }
@@ -134,9 +135,12 @@ impl NodeHost {
         let _lock = sole(bench.state_dir()).await?;
         let state = NodeState::load_or_make(bench.state_dir(), &options)?;
         let identity = Identity::load(bench.state_dir())?;
+        let state_dir = bench.state_dir().to_owned();
         let link = Link::default();
         let desk = Arc::new(Desk::new(bench, link.clone()));
-        let served = dial(&options, &state, &identity, (&desk, &link), &stop).await;
+        let served =
+            dial(&options, &introduction(&options, &state, &identity).remembering(&state_dir), (&desk, &link), &stop)
+                .await;
         desk.end_all();
         desk.ended().await;
         served
@@ -158,23 +162,21 @@ async fn sole(state_dir: &Path) -> Result<Held, NodeHostError> {
 /// Dials in, and again whenever the connection is lost.
 async fn dial(
     options: &Options,
-    state: &NodeState,
-    identity: &Identity,
+    introduction: &Introduction,
     (desk, link): (&Arc<Desk>, &Link),
     stop: &CancellationToken,
 ) -> Result<(), NodeHostError> {
-    let mut backoff = Backoff::starting_with(options.patience);
+    let mut backoff = Backoff::starting(options.patience);
     loop {
-        let introduction = introduction(options, state, identity);
         let dialed = tokio::select! {
-            dialed = Client::connect(&options.url, &introduction) => dialed,
+            dialed = Client::join(&options.url, introduction) => dialed,
             () = stop.cancelled() => return Ok(()),
         };
         match dialed {
-            Ok(client) => {
+            Ok((client, events)) => {
                 tracing::info!(gateway = options.url, "connected");
                 let since = Instant::now();
-                let lost = serve(desk, link, client, stop).await;
+                let lost = serve(desk, link, client, events, stop).await;
                 link.close();
                 if options.when_lost == WhenLost::End {
                     desk.end_all();
@@ -199,8 +201,13 @@ async fn dial(
 }
 
 /// Takes what the gateway wants until the connection is lost.
-async fn serve(desk: &Arc<Desk>, link: &Link, client: Client, stop: &CancellationToken) -> Lost {
-    let mut events = client.events();
+async fn serve(
+    desk: &Arc<Desk>,
+    link: &Link,
+    client: Client,
+    mut events: Receiver<Event>,
+    stop: &CancellationToken,
+) -> Lost {
     link.open(client.clone());
     loop {
         tokio::select! {

@@ -5,7 +5,6 @@
 
 mod assets;
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
@@ -17,6 +16,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use sha2::{Digest, Sha256};
 
+use crate::device::hex;
 use crate::gateway::Gateway;
 use crate::settings::{Auth, Settings};
 
@@ -94,12 +94,7 @@ fn answer(kind: &'static str, text: String, headers: &HeaderMap) -> Response {
 
 fn etag(text: &str) -> String {
     let digest = Sha256::digest(text.as_bytes());
-    let hex = digest.iter().take(16).fold(String::new(), |mut hex, byte| {
-        // Writing to a string does not fail.
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    });
-    format!("\"{hex}\"")
+    format!("\"{}\"", hex(&digest[..16]))
 }
 
 fn missing() -> Response {

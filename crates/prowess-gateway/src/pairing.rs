@@ -173,6 +173,13 @@ impl Pairing {
         })
     }
 
+    /// Whether a device that was let in has not been removed or lost its token for that role since.
+    pub(crate) fn is_known(&self, device: &str, role: Role, now: u64) -> Result<bool, PairingError> {
+        let paired = self.load(now)?.paired(device);
+        let token = paired.as_ref().and_then(|paired| paired.tokens.get(role.as_str()));
+        Ok(token.is_some_and(|token| token.revoked_at_ms.is_none()))
+    }
+
     /// Approves a request, if `may_give` says yes to each scope it asks for.
     pub(crate) fn approve(
         &self,
@@ -347,4 +354,4 @@ pub(crate) fn fresh_token() -> Result<String, PairingError> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -5,14 +5,14 @@
 
 mod metered;
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{ConnectInfo, Request};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto::Builder;
+use axum::extract::Request;
+use hyper::server::conn::http1::Builder;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 
@@ -27,6 +27,15 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// What the head of a request may have.
 const MAX_HEAD: usize = 64 * 1024;
+
+/// From where a request came.
+#[derive(Debug, Clone)]
+pub(crate) struct Visitor {
+    /// The address at the other end of the wire.
+    pub(crate) peer: IpAddr,
+    /// What is counted of the connection.
+    pub(crate) meter: Arc<Meter>,
+}
 
 /// Answers until the gateway is told to stop.
 pub(crate) async fn serve(gateway: Arc<Gateway>, socket: TcpListener) {
@@ -74,18 +83,20 @@ fn note_full(full: &mut Option<Full>, why: Full, peer: SocketAddr) {
 async fn answer(gateway: Arc<Gateway>, router: Router, stream: TcpStream, peer: SocketAddr, meter: Arc<Meter>) {
     // Small frames are to arrive now, not together with the next one.
     let _ = stream.set_nodelay(true);
-    let mut builder = Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(gateway.limits.handshake).max_buf_size(MAX_HEAD);
+    // Only HTTP/1: the limit on a head then counts from the first moment, not from when it is clear which HTTP it is.
+    let mut builder = Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(gateway.limits.handshake).max_buf_size(MAX_HEAD);
     let stream = TokioIo::new(Metered::new(stream, Arc::clone(&meter)));
     let service = tower::service_fn({
         let gateway = Arc::clone(&gateway);
         move |request: axum::http::Request<_>| {
             let mut request: Request = request.map(axum::body::Body::new);
-            request.extensions_mut().insert(ConnectInfo(peer));
-            http::answer(Arc::clone(&gateway), router.clone(), request, peer, Arc::clone(&meter))
+            let visitor = Visitor { peer: peer.ip(), meter: Arc::clone(&meter) };
+            request.extensions_mut().insert(visitor.clone());
+            http::answer(Arc::clone(&gateway), router.clone(), request, visitor)
         }
     });
-    let connection = builder.serve_connection_with_upgrades(stream, TowerToHyperService::new(service));
+    let connection = builder.serve_connection(stream, TowerToHyperService::new(service)).with_upgrades();
     let mut connection = std::pin::pin!(connection);
     let served = tokio::select! {
         served = connection.as_mut() => served,

@@ -65,9 +65,6 @@ impl Lockout {
 
     /// Whether `from` may try at all.
     pub(crate) fn check(&self, tried: Tried, from: IpAddr, now: u64) -> Verdict {
-        if is_exempt(from) {
-            return Verdict::Go;
-        }
         let failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         let until = failures.get(&(tried, from.to_canonical())).and_then(|failures| failures.locked_until);
         match until {
@@ -78,9 +75,6 @@ impl Lockout {
 
     /// It was wrong.
     pub(crate) fn failed(&self, tried: Tried, from: IpAddr, now: u64) {
-        if is_exempt(from) {
-            return;
-        }
         let mut all = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         let LockoutRule { attempts, window, locked } = self.rule;
         make_room(&mut all, |failures| {
@@ -104,11 +98,6 @@ impl Lockout {
     pub(crate) fn succeeded(&self, tried: Tried, from: IpAddr) {
         self.failures.lock().unwrap_or_else(PoisonError::into_inner).remove(&(tried, from.to_canonical()));
     }
-}
-
-/// Whoever sits at this machine is never kept out of it.
-fn is_exempt(from: IpAddr) -> bool {
-    from.to_canonical().is_loopback()
 }
 
 /// A few calls per window for each caller.
@@ -198,16 +187,6 @@ mod tests {
         lockout.succeeded(SHARED, FAR);
         lockout.failed(SHARED, FAR, 70_001);
         assert_eq!(lockout.check(SHARED, FAR, 70_001), Verdict::Go);
-    }
-
-    #[test]
-    fn whoever_sits_at_this_machine_is_never_locked_out() {
-        let lockout = Lockout::new(LockoutRule::default());
-        for from in ["127.0.0.1", "::1", "::ffff:127.0.0.1"] {
-            let from: IpAddr = from.parse().expect("an address");
-            wrong(&lockout, 100, from);
-            assert_eq!(lockout.check(SHARED, from, 100), Verdict::Go, "{from}");
-        }
     }
 
     #[test]

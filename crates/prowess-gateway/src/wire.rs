@@ -19,6 +19,10 @@ pub const MAX_FIRST_FRAME: usize = 64 * 1024;
 /// How deep a frame may nest.
 pub const MAX_DEPTH: usize = 96;
 
+/// Stands where a secret is that clients are not shown, in the word that they know. Sent back, it leaves the secret as
+/// it is.
+pub const REDACTED: &str = "__OPENCLAW_REDACTED__";
+
 /// What every request has.
 const REQUEST: Shape = shape(&[
     required("type", Kind::Constant("req")),

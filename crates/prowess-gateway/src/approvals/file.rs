@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
+use crate::device::hex;
+
 /// Why the file was not replaced.
 #[derive(Debug, Error)]
 pub(crate) enum SetError {
@@ -79,8 +81,7 @@ fn raw(file: &ApprovalsFile) -> Option<String> {
 }
 
 fn hash(raw: Option<&str>) -> String {
-    let digest = Sha256::digest(raw.unwrap_or_default().as_bytes());
-    digest.iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"))
+    hex(&Sha256::digest(raw.unwrap_or_default().as_bytes()))
 }
 
 fn unusable(error: impl std::fmt::Display) -> SetError {

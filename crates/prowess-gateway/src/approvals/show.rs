@@ -8,6 +8,8 @@ use prowess_policy::{Judgment, Objection, quote, shown, system_run};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use crate::device::hex;
+
 /// The longest command that is shown, and so the longest that can be approved.
 pub(crate) const MAX_COMMAND: usize = prowess_policy::script::MAX_BYTES;
 
@@ -117,7 +119,7 @@ pub(crate) fn env_binding(env: &Value) -> (Vec<String>, Option<String>) {
     }
     pairs.sort_unstable();
     let text = json!(pairs).to_string();
-    let hash = Sha256::digest(text.as_bytes()).iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"));
+    let hash = hex(&Sha256::digest(text.as_bytes()));
     (pairs.into_iter().map(|(name, _)| name.to_owned()).collect(), Some(hash))
 }
 

@@ -1,5 +1,7 @@
 //! The introduction: who connects, and what do they know?
 
+use std::path::{Path, PathBuf};
+
 use prowess_agent::message::now;
 use prowess_config::Env;
 use serde_json::{Value, json};
@@ -16,6 +18,8 @@ pub struct Introduction {
     /// The parameters of `connect`, without the protocol and the device.
     pub params: Value,
     identity: Option<Identity>,
+    /// Where it keeps what gateways give its device.
+    pub(super) state_dir: Option<PathBuf>,
     pub(super) trust: Trust,
 }
 
@@ -73,7 +77,7 @@ impl Introduction {
             "scopes": ["operator.admin", "operator.read", "operator.write", "operator.approvals", "operator.pairing"],
             "caps": ["tool-events"],
         });
-        Self { params, identity: None, trust: Trust::ThisMachine }
+        Self { params, identity: None, state_dir: None, trust: Trust::ThisMachine }
     }
 
     /// It knows the gateway's token.
@@ -101,6 +105,18 @@ impl Introduction {
     #[must_use]
     pub fn with_identity(self, identity: Identity) -> Self {
         Self { identity: Some(identity), ..self }
+    }
+
+    /// It keeps the token that a gateway gives its device, and shows it there when it knows no other secret.
+    #[must_use]
+    pub fn remembering(self, state_dir: &Path) -> Self {
+        Self { state_dir: Some(state_dir.to_owned()), ..self }
+    }
+
+    /// Whether it knows any secret.
+    pub(super) fn knows_something(&self) -> bool {
+        let is_known = |name: &str| self.params["auth"][name].as_str().is_some_and(|secret| !secret.trim().is_empty());
+        ["token", "password", "deviceToken"].into_iter().any(is_known)
     }
 
     /// It wants to do this, and nothing else.

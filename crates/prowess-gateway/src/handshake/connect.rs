@@ -159,6 +159,12 @@ impl Connect {
         named.or_else(|| filled(self.token.as_ref()).map(Candidate::Perhaps))
     }
 
+    /// Whether that is also what it showed as the gateway's token; OpenClaw's clients do so.
+    pub(super) fn shows_as_token(&self, candidate: &Candidate<'_>) -> bool {
+        let (Candidate::Named(token) | Candidate::Perhaps(token)) = candidate;
+        self.shown().token == Some(token)
+    }
+
     pub(super) fn asker(&self) -> Asker {
         if self.about.mode == "cli" {
             return Asker::CommandLine;

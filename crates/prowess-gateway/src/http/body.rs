@@ -1,16 +1,15 @@
 //! Bodies: what was sent, and what is sent back?
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
-use axum::extract::ConnectInfo;
 use axum::http::{Method, Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
 use super::{authorize, not_allowed, refuse};
 use crate::gateway::Gateway;
+use crate::server::Visitor;
 
 /// How long a body may take to arrive.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -20,9 +19,9 @@ pub(super) async fn posted(gateway: &Gateway, request: Request<Body>, limit: usi
     if request.method() != Method::POST {
         return Err(not_allowed("POST"));
     }
-    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
-    let Some(ConnectInfo(peer)) = peer else { return Err(refuse(StatusCode::FORBIDDEN, "forbidden", "Forbidden")) };
-    authorize(gateway, request.headers(), peer.ip())?;
+    let visitor = request.extensions().get::<Visitor>();
+    let Some(visitor) = visitor else { return Err(refuse(StatusCode::FORBIDDEN, "forbidden", "Forbidden")) };
+    authorize(gateway, request.headers(), visitor)?;
     let too_large = || refuse(StatusCode::PAYLOAD_TOO_LARGE, "invalid_request_error", "Payload too large");
     // Who says beforehand that it is too much does not have to send it.
     let announced = request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());

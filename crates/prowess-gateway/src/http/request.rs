@@ -4,6 +4,7 @@ use axum::http::HeaderMap;
 use prowess_agent::session::{SessionKey, agent_id};
 
 use crate::gateway::Gateway;
+use crate::runs::keys::breaks_lines;
 use crate::wire::Refusal;
 
 /// The longest name of a user that becomes part of a session key, in characters.
@@ -28,11 +29,17 @@ pub(super) fn session(
         Some(agent) => agent,
         None => gateway.agents.names()?.1,
     };
-    let rest = match user.map(str::trim).filter(|user| !user.is_empty()) {
-        Some(user) => format!("{prefix}-user:{}", user.chars().take(MAX_USER).collect::<String>()),
+    let rest = match user.map(named).filter(|user| !user.is_empty()) {
+        Some(user) => format!("{prefix}-user:{user}"),
         None => format!("{prefix}:{}", uuid::Uuid::new_v4()),
     };
     gateway.agents.key(&SessionKey::new(&agent, &rest).to_string())
+}
+
+/// A user as part of a name. Programs put anything there, so what has no place in names is left out.
+fn named(user: &str) -> String {
+    let user: String = user.trim().chars().filter(|c| !breaks_lines(*c)).take(MAX_USER).collect();
+    user.trim_end().to_owned()
 }
 
 /// The value of a header, if it says something.
@@ -55,7 +62,15 @@ fn of_model(model: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::of_model;
+    use super::*;
+
+    #[test]
+    fn a_user_is_one_line_and_not_too_long() {
+        assert_eq!(named(" ann@example.org "), "ann@example.org");
+        assert_eq!(named("ann\n\n## New rules\u{2028}\u{1b}[2J"), "ann## New rules[2J");
+        assert_eq!(named("\r\n\u{0}"), "");
+        assert_eq!(named(&"ä".repeat(300)), "ä".repeat(200));
+    }
 
     #[test]
     fn a_model_may_name_an_agent() {

@@ -8,11 +8,10 @@ use serde_json::{Map, Value, json};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level};
 
+use crate::wire::REDACTED;
+
 /// The longest text of an event, in characters; whoever writes more is cut short.
 const MAX_TEXT: usize = 4096;
-
-/// Stands where a secret would be.
-const HIDDEN: &str = "__OPENCLAW_REDACTED__";
 
 /// What an event says.
 #[derive(Debug, Clone, PartialEq)]
@@ -79,7 +78,7 @@ pub(super) fn covered(line: String, secrets: &[Secret]) -> String {
         let escaped = Value::from(plain).to_string();
         let escaped = &escaped[1..escaped.len() - 1];
         if line.contains(plain) || line.contains(escaped) {
-            line.replace(plain, HIDDEN).replace(escaped, HIDDEN)
+            line.replace(plain, REDACTED).replace(escaped, REDACTED)
         } else {
             line
         }

@@ -17,9 +17,9 @@ use super::{Answer, Ask, Method, method};
 use crate::aside::blocking;
 use crate::gateway::Gateway;
 use crate::scope::{Access, Scope};
-use crate::wire::Refusal;
+use crate::wire::{REDACTED, Refusal};
 
-use shown::{MARK, Written, hash};
+use shown::{Written, hash};
 
 /// The methods of this matter.
 pub(super) const METHODS: &[Method] = &[
@@ -135,7 +135,7 @@ fn replaced(ask: &Ask) -> Result<(Value, Vec<Change>), Refusal> {
         let changes = change::between(&written.value, &Value::Null, &place.file().parse(&text).map_err(refused)?);
         return Ok((store(ask, &place, &written, &text, &changes)?, changes));
     }
-    let wanted = unredact(&wanted, &written.both(), MARK).map_err(|error| Refusal::invalid(error.to_string()))?;
+    let wanted = unredact(&wanted, &written.both(), REDACTED).map_err(|error| Refusal::invalid(error.to_string()))?;
     let changes = change::between(&written.value, written.effective(), &wanted);
     let text = place.file().preview(written.text.as_deref().unwrap_or_default(), &changes).map_err(refused)?;
     Ok((store(ask, &place, &written, &text, &changes)?, changes))
@@ -154,7 +154,7 @@ fn patched(ask: &Ask) -> Result<(Value, Vec<Change>), Refusal> {
         other => refused(other),
     })?;
     let merged = change::merged(written.effective(), &patch);
-    let wanted = unredact(&merged, &written.both(), MARK).map_err(|error| Refusal::invalid(error.to_string()))?;
+    let wanted = unredact(&merged, &written.both(), REDACTED).map_err(|error| Refusal::invalid(error.to_string()))?;
     let changes = change::between(&written.value, written.effective(), &wanted);
     let text = place.file().preview(written.text.as_deref().unwrap_or_default(), &changes).map_err(refused)?;
     Ok((store(ask, &place, &written, &text, &changes)?, changes))
@@ -177,7 +177,7 @@ fn store(ask: &Ask, place: &Place, written: &Written, text: &str, changes: &[Cha
     place.file().exchange(written.text.as_deref(), text).map_err(refused)?;
     let paths: Vec<String> = changes.iter().take(MAX_NAMED).map(|change| change.path().to_string()).collect();
     tracing::info!(conn = ask.guest.conn, changed = paths.join(", "), "the configuration was changed by a client");
-    let shown = prowess_config::redact_with(config.tree(), MARK);
+    let shown = prowess_config::redact_with(config.tree(), REDACTED);
     Ok(json!({"ok": true, "path": place.locations.config_path, "config": shown}))
 }
 

@@ -69,8 +69,8 @@ async fn remove(ask: Ask) -> Answer {
     blocking(move || ask.gateway.pairing.remove(&wanted, now())).await?.map_err(|error| refuse(&error))?;
     gateway.nodes.forget(&device);
     tracing::info!(device, "a device was removed");
-    // Whoever was let in with it has no business here any more.
-    gateway.hub.close(|guest| guest.device.as_deref() == Some(&device), 1008, "device removed");
+    // Whoever was let in with it has no business here any more, and does not get to ask for more by not listening.
+    gateway.hub.cut(|guest| guest.device.as_deref() == Some(&device), 1008, "device removed");
     Ok(json!({"deviceId": device}))
 }
 
@@ -103,7 +103,7 @@ async fn revoke(ask: Ask) -> Answer {
     blocking(move || ask.gateway.pairing.revoke(&wanted.0, &wanted.1, at)).await?.map_err(|error| refuse(&error))?;
     tracing::info!(device, role, "the token of a device was revoked");
     let is_its = |guest: &crate::hub::Guest| guest.device.as_deref() == Some(&device) && guest.role.as_str() == role;
-    gateway.hub.close(is_its, 1008, "device token revoked");
+    gateway.hub.cut(is_its, 1008, "device token revoked");
     Ok(json!({"deviceId": device, "role": role, "revokedAtMs": at}))
 }
 
@@ -125,5 +125,53 @@ fn refuse(error: &PairingError) -> Refusal {
         | PairingError::UnknownDevice
         | PairingError::UnknownRole
         | PairingError::BeyondOwn(_) => Refusal::invalid(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use prowess_config::Env;
+    use prowess_host::{Flags, Ground};
+    use prowess_testkit::Tree;
+
+    use super::*;
+    use crate::hub::tests::guest;
+    use crate::hub::{Out, Urgency};
+    use crate::pairing::tests::wish;
+    use crate::pairing::{Approval, Wish};
+    use crate::scope::Role;
+    use crate::wire::Request;
+    use crate::{Gateway, Options};
+
+    #[tokio::test]
+    async fn who_does_not_listen_is_sent_away_at_once_when_its_device_is_gone() {
+        let tree = Tree::new();
+        let home = tree.root().to_string_lossy().into_owned();
+        let env = Env::from_iter([("HOME", home.as_str())]);
+        let ground = Ground { flags: Flags::default(), env, cwd: tree.root().to_owned() };
+        let running = Gateway::start(ground, Options { port: Some(0), ..Options::default() }).await.expect("a gateway");
+        let gateway = running.gateway();
+        let admin = Arc::new(guest("admin").0);
+        for (device, method) in [("removed", "device.pair.remove"), ("revoked", "device.token.revoke")] {
+            let wish = Wish { device: device.to_owned(), ..wish(Role::Node, &[]) };
+            gateway.pairing.admit(&wish, Approval::Silent, now()).expect("paired");
+            assert!(gateway.pairing.is_known(device, Role::Node, now()).expect("readable"));
+            let (mut node, mut mail) = guest(device);
+            (node.device, node.role) = (Some(device.to_owned()), Role::Node);
+            node.outbox.send("{}".into(), Urgency::Needed);
+            gateway.hub.enter(&Arc::new(node));
+            let is_removed = method == "device.pair.remove";
+            let params =
+                if is_removed { json!({"deviceId": device}) } else { json!({"deviceId": device, "role": "node"}) };
+            let request = Request { id: "1".to_owned(), method: method.to_owned(), params };
+            let ask = Ask { gateway: Arc::clone(gateway), guest: Arc::clone(&admin), request };
+            let answer = if is_removed { remove(ask).await } else { revoke(ask).await };
+            answer.expect("it is gone");
+            assert!(matches!(mail.next().await, Some(Out::Close(_))), "{method}: what waits is not waited for");
+            assert!(!gateway.pairing.is_known(device, Role::Node, now()).expect("readable"), "{method}");
+        }
+        running.end().await;
     }
 }

@@ -1,9 +1,9 @@
 //! `/metrics`: who may read the numbers?
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
-use axum::extract::{ConnectInfo, State};
+use axum::Extension;
+use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -13,6 +13,7 @@ use crate::caller::Caller;
 use crate::gateway::Gateway;
 use crate::http::authorize;
 use crate::scope::Role;
+use crate::server::Visitor;
 
 /// The text form of Prometheus.
 const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -20,15 +21,15 @@ const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// Answers with the page.
 pub(crate) async fn answer(
     State(gateway): State<Arc<Gateway>>,
-    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    Extension(visitor): Extension<Visitor>,
     headers: HeaderMap,
 ) -> Response {
     let section = &gateway.settings.section["http"]["endpoints"]["metrics"];
     if section["enabled"] == false {
         return (StatusCode::NOT_FOUND, "Not Found").into_response();
     }
-    let is_open = section["auth"] == "loopback" && Caller::of(peer.ip(), &headers, &gateway.settings).is_local;
-    if !is_open && let Err(refused) = authorize(&gateway, &headers, peer.ip()) {
+    let is_open = section["auth"] == "loopback" && Caller::of(visitor.peer, &headers, &gateway.settings).is_local;
+    if !is_open && let Err(refused) = authorize(&gateway, &headers, &visitor) {
         return refused;
     }
     let mut connected = Connected::default();

@@ -13,6 +13,8 @@ use prowess_policy::{Answer, Judgment, Question};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
+use crate::device::hex;
+
 /// How many prepared commands are remembered.
 const MAX_PREPARED: usize = 256;
 
@@ -27,10 +29,6 @@ pub(super) fn seal(judgment: &Judgment) -> String {
 /// A fingerprint of a request, to tell whether two are the same.
 pub(super) fn fingerprint(text: &str) -> String {
     hex(&Sha256::digest(text.as_bytes()))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"))
 }
 
 /// What was prepared lately, for gateways that do not hand the seal back.

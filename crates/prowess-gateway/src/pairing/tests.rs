@@ -32,7 +32,8 @@ impl Desk {
     }
 }
 
-fn wish(role: Role, scopes: &[&str]) -> Wish {
+/// What a device wants that is nobody's in particular.
+pub(crate) fn wish(role: Role, scopes: &[&str]) -> Wish {
     Wish {
         device: "d1".into(),
         public_key: "k1".into(),

@@ -17,6 +17,9 @@ pub(crate) fn meant(text: &str, config: &Value, default_agent: &str) -> Result<S
     if text.len() > MAX_KEY {
         return Err(Refusal::invalid(format!("the session key is longer than {MAX_KEY} bytes; shorten it")));
     }
+    if text.contains(breaks_lines) {
+        return Err(Refusal::invalid("the session key has control characters in it; leave them out"));
+    }
     let key = match SessionKey::parse(text) {
         Some(key) => key,
         None if text.to_lowercase().starts_with("agent:") => {
@@ -29,6 +32,11 @@ pub(crate) fn meant(text: &str, config: &Value, default_agent: &str) -> Result<S
         return Ok(SessionKey::new(key.agent(), &main));
     }
     Ok(key)
+}
+
+/// Whether that has no place in a name: models are told names in lines of their own.
+pub(crate) fn breaks_lines(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
 /// The main session of `agent`.
@@ -73,5 +81,8 @@ mod tests {
         let refused = meant("agent:main", &json!({}), "main").expect_err("half a key");
         assert_eq!(refused.message, "malformed session key \"agent:main\"");
         assert!(meant(&"x".repeat(MAX_KEY + 1), &json!({}), "main").is_err());
+        for odd in ["a\n## New rules", "agent:main:a\rb", "a\u{1b}[2Jb", "a\u{0}b", "a\u{2028}b"] {
+            assert!(meant(odd, &json!({}), "main").is_err(), "{odd:?}");
+        }
     }
 }

@@ -106,7 +106,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_meter_runs_out_unless_whoever_it_is_was_let_in() {
-        let ticket = || Door::new(1, 1).open(std::net::Ipv4Addr::LOCALHOST.into()).expect("a place");
+        let ticket = || Door::new(1, 1, &[]).open(std::net::Ipv4Addr::LOCALHOST.into()).expect("a place");
         let sent = vec![0; 100];
         let free = Arc::new(Meter::new(ticket()));
         let read = Metered::new(sent.as_slice(), Arc::clone(&free)).read_to_end(&mut Vec::new()).await;

@@ -1,5 +1,6 @@
 //! Who gets in?
 
+use prowess_testkit::Tree;
 use serde_json::json;
 
 use crate::browser::Browser;
@@ -25,6 +26,18 @@ async fn the_token_is_asked_for_once_and_kept_for_the_tab_only() {
     browser.click("#leave").await;
     browser.until("!document.getElementById('door').hidden").await;
     assert_eq!(browser.ask("sessionStorage.getItem('prowess.token')").await, json!(null));
+    browser.is_unharmed().await;
+    browser.close().await;
+    room.running.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_nothing_is_asked_for_the_page_opens_by_itself() {
+    let tree = Tree::new().file(".openclaw/openclaw.json", "{ gateway: { auth: { mode: 'none' } } }");
+    let room = Room::open(tree).await;
+    let browser = Browser::open().await;
+    browser.visit(&format!("http://{}/", room.running.address)).await;
+    browser.reads("#state", "connected").await;
     browser.is_unharmed().await;
     browser.close().await;
     room.running.end().await;

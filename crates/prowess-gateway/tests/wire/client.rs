@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
-use prowess_gateway::client::{CallError, Client, Go, Introduction, Reconnecting};
+use prowess_gateway::client::{CallError, Client, Introduction};
 use prowess_testkit::Tree;
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
@@ -13,7 +13,7 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::line::PATIENCE;
-use crate::room::{Room, TOKEN};
+use crate::room::Room;
 
 /// A gateway that lets everybody in and then does what `then` says.
 async fn gateway<F>(tick: u64, then: impl FnOnce(WebSocketStream<TcpStream>) -> F + Send + 'static) -> String
@@ -81,6 +81,19 @@ async fn why_a_gateway_hung_up_is_told_to_those_who_wait() {
 }
 
 #[tokio::test]
+async fn what_is_told_right_after_the_welcome_is_heard() {
+    let url = gateway(60_000, |mut socket| async move {
+        let event = json!({"type": "event", "event": "node.invoke.request", "payload": {"id": "1"}});
+        socket.send(Message::text(event.to_string())).await.expect("sent");
+        socket.close(None).await.expect("closed");
+        silent(socket).await;
+    });
+    let (client, mut events) = Client::join(&url.await, &Introduction::operator("t")).await.expect("let in");
+    timeout(PATIENCE, client.ended()).await.expect("in time");
+    assert_eq!(events.try_recv().expect("an event").name, "node.invoke.request");
+}
+
+#[tokio::test]
 async fn the_final_answer_is_waited_for() {
     let url = gateway(60_000, |mut socket| async move {
         let Some(Ok(Message::Text(text))) = socket.next().await else { panic!("no request") };
@@ -102,41 +115,5 @@ async fn a_refusal_says_why() {
     let refused = Client::connect(&room.url(), &Introduction::operator("wrong")).await.expect_err("a wrong token");
     assert_eq!((refused.code(), &refused.details()["code"]), (Some("INVALID_REQUEST"), &json!("AUTH_TOKEN_MISMATCH")));
     assert!(!format!("{refused:?} {:?}", Introduction::operator("s3cret")).contains("s3cret"));
-    room.running.end().await;
-}
-
-#[tokio::test]
-async fn whoever_wants_to_stay_connected_tries_again() {
-    let room = Room::open(Tree::new()).await;
-    let gateway = room.running.address;
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let url = format!("ws://{}", listener.local_addr().expect("an address"));
-    let between = tokio::spawn(async move {
-        // The first two come in vain, and the third is cut off after a while.
-        for _ in 0..2 {
-            drop(listener.accept().await);
-        }
-        loop {
-            let (mut near, _) = listener.accept().await.expect("a client");
-            let mut far = TcpStream::connect(gateway).await.expect("the gateway");
-            tokio::spawn(async move { tokio::io::copy_bidirectional(&mut near, &mut far).await });
-        }
-    });
-    let mut reconnecting = Reconnecting::new(&url, Introduction::operator(TOKEN));
-    let mut failures = 0;
-    let client = timeout(
-        PATIENCE,
-        reconnecting.next(|_, _| {
-            failures += 1;
-            Go::On
-        }),
-    );
-    let client = client.await.expect("in time").expect("a connection");
-    assert_eq!(failures, 2);
-    assert!(client.call("system-presence", json!({})).await.is_ok());
-    let mut hopeless = Reconnecting::new(&url, Introduction::operator("wrong"));
-    let refused = hopeless.next(|error, _| if error.code().is_some() { Go::Home } else { Go::On }).await;
-    assert_eq!(refused.expect_err("a wrong token").details()["code"], "AUTH_TOKEN_MISMATCH");
-    between.abort();
     room.running.end().await;
 }

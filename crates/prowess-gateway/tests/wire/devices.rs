@@ -47,6 +47,26 @@ async fn a_device_on_this_machine_is_paired_silently_and_comes_back_with_its_tok
 }
 
 #[tokio::test]
+async fn a_node_that_was_let_in_once_needs_no_secret_any_more() {
+    let room = Room::open(Tree::new()).await;
+    let home = Tree::new();
+    let identity = Identity::generate().expect("an identity");
+    let node = || Introduction::node(identity.clone(), Node::default()).remembering(home.root());
+    let stranger = Client::connect(&room.url(), &node()).await.expect_err("it knows nothing");
+    assert_eq!(stranger.details()["code"], "AUTH_TOKEN_MISSING");
+    let first = Client::connect(&room.url(), &node().with_token(TOKEN)).await.expect("let in");
+    let again = Client::connect(&room.url(), &node()).await.expect("it has a token of its own");
+    assert_eq!(again.hello()["auth"]["deviceToken"], first.hello()["auth"]["deviceToken"]);
+    let admin = room.operator().await;
+    admin.call("device.token.rotate", json!({"deviceId": identity.id(), "role": "node"})).await.expect("another");
+    let outdated = Client::connect(&room.url(), &node()).await.expect_err("it is worth nothing now");
+    assert_eq!(outdated.details()["code"], "AUTH_DEVICE_TOKEN_MISMATCH");
+    let forgotten = Client::connect(&room.url(), &node()).await.expect_err("it is not shown again");
+    assert_eq!(forgotten.details()["code"], "AUTH_TOKEN_MISSING");
+    room.running.end().await;
+}
+
+#[tokio::test]
 async fn a_device_from_elsewhere_waits_until_somebody_approves_it() {
     let room = Room::open(Tree::new()).await;
     let admin = room.operator().await;
@@ -66,6 +86,36 @@ async fn a_device_from_elsewhere_waits_until_somebody_approves_it() {
     assert!(approved["device"]["tokens"][0].get("token").is_none(), "tokens are not shown");
     assert_eq!(heard(&mut events, "device.pair.resolved").await["decision"], "approved");
     assert_eq!(from_elsewhere(&room, &operator(&identity)).await["ok"], true);
+    room.running.end().await;
+}
+
+#[tokio::test]
+async fn a_made_up_device_does_not_let_anybody_guess_the_secret() {
+    let config = "{ gateway: { auth: { mode: 'password', password: 'right' } } }";
+    let room = Room::open(Tree::new().file(".openclaw/openclaw.json", config)).await;
+    let guess = async |password: &str| {
+        let identity = Identity::generate().expect("an identity");
+        let guess = Introduction::operator("x").with_password(password).with_identity(identity);
+        from_elsewhere(&room, &guess).await["error"]["details"]["code"].clone()
+    };
+    for _ in 0..10 {
+        assert_eq!(guess("wrong").await, "AUTH_PASSWORD_MISMATCH");
+    }
+    assert_eq!(guess("right").await, "AUTH_RATE_LIMITED", "not even the right one is looked at");
+    room.running.end().await;
+}
+
+#[tokio::test]
+async fn a_device_that_shows_its_own_token_as_the_gateways_has_guessed_nothing() {
+    let room = Room::open(Tree::new()).await;
+    let identity = Identity::generate().expect("an identity");
+    let first = Client::connect(&room.url(), &operator(&identity)).await.expect("let in");
+    let token = first.hello()["auth"]["deviceToken"].as_str().expect("a token");
+    let own = Introduction::operator(token).with_device_token(token).with_identity(identity.clone());
+    for _ in 0..12 {
+        assert_eq!(from_elsewhere(&room, &own).await["ok"], true);
+    }
+    assert_eq!(from_elsewhere(&room, &operator(&identity)).await["ok"], true, "nobody is locked out");
     room.running.end().await;
 }
 

@@ -60,11 +60,13 @@ async fn who_does_not_finish_a_request_is_not_waited_for() {
     };
     let options = prowess_gateway::Options { limits, ..prowess_gateway::Options::default() };
     let room = Room::open_with(Tree::new(), options).await;
-    let mut stream = TcpStream::connect(room.running.address).await.expect("a connection");
-    // It may have hung up already.
-    let _ = stream.write_all(b"GET / HTTP/1.1\r\nHost: ").await;
-    let mut answer = Vec::new();
-    let ended = timeout(PATIENCE, stream.read_to_end(&mut answer)).await;
-    assert!(ended.is_ok(), "it hangs up by itself");
+    for begun in ["", "PRI * ", "GET / HTTP/1.1\r\nHost: "] {
+        let mut stream = TcpStream::connect(room.running.address).await.expect("a connection");
+        // It may have hung up already.
+        let _ = stream.write_all(begun.as_bytes()).await;
+        let mut answer = Vec::new();
+        let ended = timeout(PATIENCE, stream.read_to_end(&mut answer)).await;
+        assert!(ended.is_ok(), "after {begun:?} it hangs up by itself");
+    }
     room.running.end().await;
 }

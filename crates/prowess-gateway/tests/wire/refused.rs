@@ -58,6 +58,23 @@ async fn a_token_is_no_password() {
 }
 
 #[tokio::test]
+async fn where_nothing_is_asked_for_operators_on_this_machine_are_let_in_and_nobody_else() {
+    let tree = Tree::new().file(".openclaw/openclaw.json", "{ gateway: { auth: { mode: 'none' } } }");
+    let room = Room::open(tree).await;
+    let operator = Client::connect(&room.url(), &Introduction::operator("")).await.expect("let in");
+    assert!(operator.call("device.pair.list", json!({})).await.is_ok(), "it may do what it asked for");
+    let own = format!("http://{}", room.running.address);
+    assert!(from_page(&room, &[("origin", &own)]).await.is_null(), "the page may");
+    let strange = from_page(&room, &[("origin", "https://evil.example")]).await;
+    assert!(strange["message"].as_str().is_some_and(|message| message.starts_with("origin not allowed")), "{strange}");
+    for elsewhere in [("x-forwarded-for", "127.0.0.1"), ("host", "gateway.example")] {
+        let refused = from_page(&room, &[elsewhere]).await;
+        assert_eq!(refused["details"]["code"], "DEVICE_IDENTITY_REQUIRED", "{elsewhere:?}");
+    }
+    room.running.end().await;
+}
+
+#[tokio::test]
 async fn a_node_may_not_do_what_operators_do_and_is_sent_away_if_it_insists() {
     let room = Room::open(Tree::new()).await;
     let node = crate::devices::node(&room).await;

@@ -1,9 +1,8 @@
 //! `approvals watch` and `approvals resolve`: what do the agents of a gateway want to run, and may they?
 
 use std::io::Write;
-use std::time::Duration;
 
-use prowess_gateway::client::{Client, Event};
+use prowess_gateway::client::{Backoff, Client, Event};
 use prowess_host::Failure;
 use prowess_policy::Answer;
 use serde_json::{Value, json};
@@ -17,9 +16,6 @@ use crate::remote::questions::{self, Desk, Pending};
 use crate::remote::target::Target;
 use crate::remote::{refused, with};
 use crate::wish::Wish;
-
-/// How long to wait before a gateway is looked for again: at first, and at most.
-const AGAIN: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
 /// The events of questions.
 const REQUESTED: &str = "exec.approval.requested";
@@ -101,12 +97,11 @@ impl Watch {
         loop {
             self.one_connection(&client, &mut desk).await;
             self.note("the gateway is gone; looking for it again");
-            let mut wait = AGAIN.0;
+            let mut backoff = Backoff::default();
             client = loop {
-                tokio::time::sleep(wait).await;
-                match self.target.dial().await {
-                    Ok(client) => break client,
-                    Err(_) => wait = (wait * 2).min(AGAIN.1),
+                tokio::time::sleep(backoff.pause()).await;
+                if let Ok(client) = self.target.dial().await {
+                    break client;
                 }
             };
         }

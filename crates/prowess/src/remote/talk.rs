@@ -7,7 +7,7 @@ use prowess_agent::event::{End, Event, Events};
 use prowess_agent::message::Usage;
 use prowess_agent::model::Thinking;
 use prowess_agent::session::{MAIN, SessionKey};
-use prowess_gateway::client::{Answers, CallError, Client};
+use prowess_gateway::client::{Answers, Backoff, CallError, Client};
 use prowess_host::Failure;
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
@@ -26,14 +26,8 @@ use crate::partner::{Callable, Offer, Partner, code, turn};
 use crate::show::{Detail, Printer};
 use crate::wish::Wish;
 
-/// How long to wait before each attempt to find a gateway again that is gone in the middle of a turn.
-const AGAIN: [Duration; 5] = [
-    Duration::from_secs(1),
-    Duration::from_secs(2),
-    Duration::from_secs(4),
-    Duration::from_secs(8),
-    Duration::from_secs(15),
-];
+/// How often a gateway is looked for again that is gone in the middle of a turn; about half a minute.
+const AGAIN: usize = 5;
 
 /// How long a turn that is to be stopped may take to end.
 const STOPPING: Duration = Duration::from_secs(20);
@@ -123,11 +117,12 @@ impl RemoteTalk {
     /// Finds a gateway again that is gone, so that the same run can be asked for under its own name.
     async fn find_again(&mut self, events: &Events, stop: &CancellationToken) -> Result<(), CallError> {
         let mut last = CallError::Gone("the connection has ended".to_owned());
-        for wait in AGAIN {
+        let mut backoff = Backoff::default();
+        for _ in 0..AGAIN {
             let why = "the gateway is gone; looking for it again".to_owned();
             events.tell(Event::Notice(why));
             tokio::select! {
-                () = tokio::time::sleep(wait) => {}
+                () = tokio::time::sleep(backoff.pause()) => {}
                 () = stop.cancelled() => return Err(last),
             }
             match self.target.dial().await {

@@ -6,7 +6,8 @@
 use prowess_config::{Change, ConfigFile, EditError, KeyPath, NothingHidden, unredact};
 use serde_json::{Map, Value};
 
-use super::shown::{MARK, at};
+use super::shown::at;
+use crate::wire::REDACTED;
 
 /// Where another file is taken in.
 const INCLUDE: &str = "$include";
@@ -25,7 +26,7 @@ pub(super) fn with_secrets(
     wanted: &Value,
     original: &Value,
 ) -> Result<String, MarkError> {
-    let whole = unredact(wanted, original, MARK).map_err(MarkError::Nothing)?;
+    let whole = unredact(wanted, original, REDACTED).map_err(MarkError::Nothing)?;
     let mut changes = Vec::new();
     marks(wanted, &mut Vec::new(), &mut |path| {
         if let Some(secret) = at(&whole, path) {
@@ -44,7 +45,7 @@ fn marks(value: &Value, path: &mut Vec<String>, found: &mut impl FnMut(&[String]
     match value {
         Value::Object(map) => map.iter().for_each(|(key, value)| below(key.clone(), value)),
         Value::Array(items) => items.iter().enumerate().for_each(|(at, value)| below(at.to_string(), value)),
-        value if value == MARK => found(path),
+        value if value == REDACTED => found(path),
         _ => {}
     }
 }

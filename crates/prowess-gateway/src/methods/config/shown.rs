@@ -1,15 +1,12 @@
 //! The configuration file as a client may see it.
 
-use std::fmt::Write as _;
-
 use prowess_config::{Change, Config, ConfigFile, EditError, redact_with, secrets};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::Place;
-
-/// Stands where a secret is, in the word that clients know.
-pub(super) const MARK: &str = "__OPENCLAW_REDACTED__";
+use crate::device::hex;
+use crate::wire::REDACTED;
 
 /// A secret shorter than this is not looked for in comments: it would be found in other words.
 const MIN_SECRET: usize = 6;
@@ -29,11 +26,7 @@ pub(super) struct Written {
 
 /// What identifies a text.
 pub(super) fn hash(text: &str) -> String {
-    let digest = Sha256::digest(text.as_bytes());
-    digest.iter().fold(String::new(), |mut hex, byte| {
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
+    hex(&Sha256::digest(text.as_bytes()))
 }
 
 impl Written {
@@ -93,8 +86,8 @@ impl Written {
             answer["issues"] = json!([{"path": "", "message": self.issue}]);
             return answer;
         };
-        let shown = redact_with(config.tree(), MARK);
-        answer["parsed"] = redact_with(&self.value, MARK);
+        let shown = redact_with(config.tree(), REDACTED);
+        answer["parsed"] = redact_with(&self.value, REDACTED);
         answer["raw"] = self.text.as_ref().map(|text| raw(&ConfigFile::new(&self.path), text, &self.value)).into();
         answer["resolved"] = shown.clone();
         answer["config"] = shown;
@@ -117,7 +110,7 @@ fn add_missing(whole: &mut Value, other: &Value) {
 
 /// The text with marks for secrets. Its comments stay, as long as a mark in them changes no value.
 fn raw(file: &ConfigFile, text: &str, value: &Value) -> String {
-    let shown = redact_with(value, MARK);
+    let shown = redact_with(value, REDACTED);
     let marked = marked(file, text, value).ok();
     let faithful = marked.filter(|text| file.parse(text).is_ok_and(|said| said == shown));
     faithful.unwrap_or_else(|| format!("{}\n", serde_json::to_string_pretty(&shown).unwrap_or_default()))
@@ -125,10 +118,10 @@ fn raw(file: &ConfigFile, text: &str, value: &Value) -> String {
 
 fn marked(file: &ConfigFile, text: &str, value: &Value) -> Result<String, EditError> {
     let places = secrets(value);
-    let marks: Vec<Change> = places.iter().map(|path| Change::Set(path.clone(), MARK.into())).collect();
+    let marks: Vec<Change> = places.iter().map(|path| Change::Set(path.clone(), REDACTED.into())).collect();
     let text = file.preview(text, &marks)?;
     let hidden = places.iter().filter_map(|path| at(value, path.segments()).and_then(Value::as_str));
-    Ok(hidden.filter(|secret| secret.len() >= MIN_SECRET).fold(text, |text, secret| text.replace(secret, MARK)))
+    Ok(hidden.filter(|secret| secret.len() >= MIN_SECRET).fold(text, |text, secret| text.replace(secret, REDACTED)))
 }
 
 /// The value at a place.
@@ -163,7 +156,7 @@ mod tests {
         // The secret is part of another value, which may not change.
         let text = "{ gateway: { auth: { token: 'secret-1' } }, ui: { title: 'not secret-1 at all' } }";
         let shown: Value = serde_json::from_str(&check(text)).expect("plain JSON");
-        assert_eq!(shown["gateway"]["auth"]["token"], MARK);
+        assert_eq!(shown["gateway"]["auth"]["token"], REDACTED);
         assert_eq!(shown["ui"]["title"], "not secret-1 at all");
     }
 }

@@ -13,10 +13,7 @@ use crate::gateway::Gateway;
 use crate::methods::given::{given, invalid};
 use crate::methods::{Answer, Ask};
 use crate::params::{ANY_TEXT, BOOL, Shape, TEXT, map, optional, required, shape};
-use crate::wire::Refusal;
-
-/// Stands in for a secret, in the word that clients know. Sent back, it leaves the secret as it is.
-const REDACTED: &str = "__OPENCLAW_REDACTED__";
+use crate::wire::{REDACTED, Refusal};
 
 /// The longest value of a key or a variable, in bytes.
 const MAX_VALUE: usize = 64 * 1024;
