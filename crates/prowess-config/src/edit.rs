@@ -170,8 +170,14 @@ impl ConfigFile {
 
     /// Makes one change. Several of these at the same time wait for each other.
     pub fn write(&self, change: &Change) -> Result<Edited, EditError> {
+        self.write_all(std::slice::from_ref(change))
+    }
+
+    /// Makes several changes in one step: all of them, or none.
+    pub fn write_all(&self, changes: &[Change]) -> Result<Edited, EditError> {
         let target = write::follow_links(&self.path)?;
-        if matches!(change, Change::Unset(_)) && write::read_bytes(&target)?.is_none() {
+        let removes = changes.iter().all(|change| matches!(change, Change::Unset(_)));
+        if removes && write::read_bytes(&target)?.is_none() {
             return Ok(Edited { file: target, changed: false, revealed: None });
         }
         write::create_parent(&target)?;
@@ -181,10 +187,15 @@ impl ConfigFile {
             let old = before.as_deref().unwrap_or_default();
             let old = std::str::from_utf8(old)
                 .map_err(|error| SourceError::NotText { file: target.clone(), offset: error.valid_up_to() })?;
-            let (new, revealed) = self.probe(old, change)?;
-            let changed = new != old;
-            if !changed || write::replace(&target, before.as_deref(), &new)? {
-                return Ok(Edited { file: target, changed, revealed });
+            let mut revealed = None;
+            let new = changes.iter().try_fold(old.to_owned(), |text, change| {
+                let (text, seen) = self.probe(&text, change)?;
+                revealed = revealed.take().or(seen);
+                Ok::<_, EditError>(text)
+            })?;
+            let is_other = new != old;
+            if !is_other || write::replace(&target, before.as_deref(), &new)? {
+                return Ok(Edited { file: target, changed: is_other, revealed });
             }
         }
         Err(EditError::Changing { file: target })

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::thread;
 
-use prowess_config::{ConfigFile, EditError, Env, FlagError, LocationFlags, Locations};
+use prowess_config::{Change, ConfigFile, EditError, Env, FlagError, LocationFlags, Locations};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -100,6 +100,21 @@ fn nothing_is_written_when_in_doubt() {
         assert!(place.config().set("a.b.c", json!(1)).is_err(), "{text}");
         assert_eq!(place.text(), text);
     }
+}
+
+#[test]
+fn several_changes_are_made_together_or_not_at_all() {
+    let place = Place::new(&[("openclaw.json", "{ a : 1, b: 2 } // end")]);
+    let path = |text: &str| text.parse().expect("a path");
+    let fine = [Change::Set(path("a"), json!(3)), Change::Set(path("c.d"), json!(4)), Change::Unset(path("b"))];
+    let not = [Change::Set(path("a"), json!(5)), Change::Set(path("a.b"), json!(6))];
+    assert!(place.config().write_all(&fine).expect("written").changed);
+    let text = place.text();
+    assert_eq!(place.tree(), json!({"a": 3, "c": {"d": 4}}));
+    assert!(text.ends_with("// end"), "{text}");
+    assert!(place.config().write_all(&not).is_err());
+    assert_eq!(place.text(), text);
+    assert!(!place.config().write_all(&[]).expect("nothing to do").changed);
 }
 
 #[test]

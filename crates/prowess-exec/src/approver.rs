@@ -14,7 +14,7 @@ use prowess_policy::{Answer, Judgment, Objection, Question, is_read_only, shown}
 
 use line::Line;
 
-pub use tool_question::{Change, Consent, Passage, ToolQuestion};
+pub use tool_question::{Change, Consent, MAX_SHOWN, Passage, ToolQuestion};
 
 /// How long a question stays open.
 pub const PATIENCE: Duration = Duration::from_secs(120);
@@ -98,8 +98,19 @@ pub struct Spoken {
     pub asked: String,
     /// What is told to who asks why.
     pub why: String,
-    /// Whether it may be allowed for good.
-    pub may_last: bool,
+    /// What may be said besides no.
+    pub offer: Offer,
+}
+
+/// What a person may say to a question about a command, besides no.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Offer {
+    /// Nothing else.
+    Nothing,
+    /// Yes, this once.
+    Once,
+    /// Yes, this once or for good.
+    Always,
 }
 
 impl Terminal {
@@ -144,14 +155,15 @@ impl Terminal {
 impl Approver for Terminal {
     fn ask<'a>(&'a self, question: &'a Question) -> Pin<Box<dyn Future<Output = Option<Answer>> + Send + 'a>> {
         let judgment = question.judgment();
-        self.put(Spoken { asked: asked(judgment), why: why(judgment), may_last: judgment.grants().is_ok() })
+        let offer = if judgment.grants().is_ok() { Offer::Always } else { Offer::Once };
+        self.put(Spoken { asked: asked(judgment), why: why(judgment), offer })
     }
 
     fn ask_tool<'a>(
         &'a self,
         question: &'a ToolQuestion,
     ) -> Pin<Box<dyn Future<Output = Option<Consent>> + Send + 'a>> {
-        let asked = question.text();
+        let Some(asked) = question.text() else { return Box::pin(std::future::ready(None)) };
         self.talk(move |line| tool_question::converse(&asked, line))
     }
 }
@@ -159,12 +171,15 @@ impl Approver for Terminal {
 fn converse(talk: &Spoken, line: &mut Line<'_>) -> Option<Answer> {
     line.say(&talk.asked)?;
     loop {
-        let always = if talk.may_last { " / [a]lways" } else { "" };
-        line.say(&format!("Run it? [y]es, once / [n]o{always} / [w]hy: "))?;
+        line.say(match talk.offer {
+            Offer::Nothing => "It can only be refused. [n]o / [w]hy: ",
+            Offer::Once => "Run it? [y]es, once / [n]o / [w]hy: ",
+            Offer::Always => "Run it? [y]es, once / [n]o / [a]lways / [w]hy: ",
+        })?;
         match line.hear()?.trim().to_lowercase().as_str() {
-            "y" | "yes" => return Some(Answer::Once),
+            "y" | "yes" if talk.offer != Offer::Nothing => return Some(Answer::Once),
             "n" | "no" | "" => return Some(Answer::No),
-            "a" | "always" if talk.may_last => return Some(Answer::Always),
+            "a" | "always" if talk.offer == Offer::Always => return Some(Answer::Always),
             "w" | "why" => line.say(&talk.why)?,
             _ => line.say("Please answer with one of these words.\n")?,
         }

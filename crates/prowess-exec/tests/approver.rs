@@ -119,6 +119,8 @@ async fn the_words_are_yes_no_always_and_why() {
 #[tokio::test]
 async fn a_tool_is_asked_about_with_yes_and_no() {
     let question = ToolQuestion {
+        agent: "main".to_owned(),
+        session: "agent:main:main".to_owned(),
         tool: "read".to_owned(),
         summary: "read /etc/hosts\u{1b}[2J".to_owned(),
         why: "it is outside the workspace".to_owned(),

@@ -15,5 +15,5 @@ mod waiting;
 pub(crate) use board::{Asked, Board, Connected};
 pub(crate) use guard::forward;
 pub(crate) use record::{Decision, Draft, PATIENCE, Record, Requester};
-pub(crate) use show::{MAX_COMMAND, env_binding, multiline, node_request};
+pub(crate) use show::{MAX_COMMAND, env_binding, multiline, node_request, seal, shown_env, words};
 pub(crate) use waiting::watched;

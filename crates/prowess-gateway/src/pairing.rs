@@ -298,18 +298,22 @@ impl State {
         self.paired.insert(paired.device_id.clone(), paired.write());
     }
 
-    /// Notes that a device wants in; one request per device.
+    /// Notes that a device wants in; one request per device. Tells whether people have to hear of it.
     fn ask(&mut self, wish: &Wish, approval: Approval, now: u64) -> Result<(Pending, bool), PairingError> {
         let waiting = self.pending.values().filter_map(Pending::read);
         let existing = waiting.into_iter().find(|pending| pending.device_id == wish.device);
-        let is_new = existing.is_none();
-        if is_new && self.pending.len() >= MAX_PENDING {
+        let before = existing.as_ref().map(|pending| pending.request_id.clone());
+        if before.is_none() && self.pending.len() >= MAX_PENDING {
             return Err(PairingError::Full);
         }
         let mut pending = match existing {
             Some(pending) => pending.merged(wish, approval, now),
             None => Pending::new(wish, approval, now),
         };
+        let is_new = before.as_ref() != Some(&pending.request_id);
+        if let Some(before) = before.filter(|_| is_new) {
+            self.pending.shift_remove(&before);
+        }
         pending.is_repair = Some(pending.is_repair == Some(true) || self.paired.contains_key(&wish.device));
         self.pending.insert(pending.request_id.clone(), pending.write());
         Ok((pending, is_new))

@@ -8,7 +8,7 @@ mod room;
 use std::time::Duration;
 
 use machine::{Person, Turn, soon, until};
-use prowess_exec::approver::{Consent, ToolQuestion};
+use prowess_exec::approver::{Change, Consent, Passage, ToolQuestion};
 use prowess_gateway::client::{CallError, Client};
 use prowess_testkit::Tree;
 use room::Room;
@@ -271,20 +271,33 @@ async fn a25_what_is_shown_cannot_lie() {
     room.running.end().await;
 }
 
-#[tokio::test]
-async fn a_call_of_another_tool_is_asked_about_too() {
-    let room = Room::open(Tree::new()).await;
-    let question = ToolQuestion {
+fn tool_question(content: &str) -> ToolQuestion {
+    ToolQuestion {
+        agent: "main".to_owned(),
+        session: "agent:main:test".to_owned(),
         tool: "write".to_owned(),
         summary: "write /x\u{1b}[2J".to_owned(),
         why: "it is outside".to_owned(),
-        content: Vec::new(),
-    };
+        content: vec![Passage { change: Change::Added, text: content.to_owned() }],
+    }
+}
+
+#[tokio::test]
+async fn a_call_of_another_tool_is_asked_about_too() {
+    let room = Room::open(Tree::new()).await;
+    let question = tool_question("evil\u{1b}[2J\n");
     let approver = room.running.gateway().approver();
     assert_eq!(soon("no answer", approver.ask_tool(&question)).await, None, "nobody is there");
     let person = Person::who_says(&room, "allow-once").await;
     assert_eq!(soon("an answer", approver.ask_tool(&question)).await, Some(Consent::Given));
-    assert_eq!(person.questions()[0]["command"], "write: write /x\\u{1b}[2J");
+    let asked = person.questions()[0].clone();
+    assert_eq!(asked["command"], "write: write /x\\u{1b}[2J");
+    assert_eq!((&asked["tool"], &asked["text"]), (&json!("write"), &json!("+ evil\\u{1b}[2J\n")));
+    // Whoever talks in that conversation is asked, too.
+    assert_eq!((&asked["agentId"], &asked["sessionKey"]), (&json!("main"), &json!("agent:main:test")));
+    let long = tool_question(&"x".repeat(200_000));
+    assert_eq!(soon("no answer", approver.ask_tool(&long)).await, None);
+    assert_eq!(person.questions().len(), 1, "nobody was asked about what cannot be shown");
     drop(person);
     let _person = Person::who_says(&room, "deny").await;
     assert_eq!(soon("an answer", approver.ask_tool(&question)).await, Some(Consent::Refused));
@@ -316,23 +329,87 @@ async fn the_approvals_file_is_replaced_only_by_who_knows_what_is_in_it() {
 }
 
 #[tokio::test]
+async fn a25_of_a_clients_plan_only_what_is_shown_is_kept() {
+    let room = Room::open(Tree::new()).await;
+    let operator = room.operator().await;
+    let about = |plan: Value| json!({"command": "x", "host": "node", "nodeId": "n", "systemRunPlan": plan});
+    let odd = about(json!({"argv": ["chmod", 777, "/x"]}));
+    let (message, _) = refused(operator.call("exec.approval.request", odd).await);
+    assert_eq!(message, "systemRunPlan.argv must be texts only");
+    let mut events = operator.events();
+    let mut params = about(json!({
+        "argv": ["id", "-u"], "cwd": " /w ", "agentId": " main", "sessionKey": "s ", "rawCommand": "ls", "seal": "s1",
+        "other": "x".repeat(10_000),
+    }));
+    params["env"] = json!({" A ": "1\u{202e}", "not-portable": "2", "B": 3});
+    put(&operator, "a-plan", params).await;
+    let asked = next(&mut events, "exec.approval.requested").await["request"].clone();
+    let plan = json!({
+        "argv": ["id", "-u"], "cwd": "/w", "rawCommand": "id -u", "agentId": "main", "sessionKey": "s", "seal": "s1",
+    });
+    assert_eq!(asked["systemRunPlan"], plan);
+    assert_eq!((&asked["cwd"], &asked["commandArgv"]), (&json!("/w"), &json!(["id", "-u"])));
+    assert_eq!((&asked["envKeys"], &asked["variables"]), (&json!(["A"]), &json!(["A=1\\u{202e}"])));
+    room.running.end().await;
+}
+
+#[tokio::test]
+async fn what_a_client_says_in_a_question_is_bounded() {
+    let room = Room::open(Tree::new()).await;
+    let operator = room.operator().await;
+    let texts = ["cwd", "host", "agentId", "sessionKey", "security", "ask", "resolvedPath"];
+    let sources = ["turnSourceChannel", "turnSourceTo", "turnSourceAccountId", "turnSourceThreadId"];
+    for name in texts.into_iter().chain(sources) {
+        for (value, why) in
+            [(json!("x".repeat(4097)), "must NOT have more than 4096 characters"), (json!({}), "must be string")]
+        {
+            let (message, _) =
+                refused(operator.call("exec.approval.request", json!({"command": "x", name: value})).await);
+            assert_eq!(message, format!("invalid exec.approval.request params: at /{name}: {why}"));
+        }
+    }
+    let env = json!({"command": "x", "env": {"A": "x".repeat(100_000)}});
+    let (message, _) = refused(operator.call("exec.approval.request", env).await);
+    assert!(message.starts_with("the variables are too long to be shown whole"), "{message}");
+    let mut events = operator.events();
+    put(&operator, "from-a-thread", json!({"command": "x", "turnSourceThreadId": 7, "resolvedPath": "/x"})).await;
+    let asked = next(&mut events, "exec.approval.requested").await["request"].clone();
+    assert_eq!((&asked["turnSourceThreadId"], &asked["resolvedPath"]), (&json!(7), &json!("/x")));
+    room.running.end().await;
+}
+
+#[tokio::test]
 async fn only_so_many_questions_are_kept() {
     let room = Room::open(Tree::new()).await;
-    // One client alone may not ask so much at once.
     let mut crowd = Vec::new();
-    for _ in 0..16 {
+    for _ in 0..7 {
         crowd.push(room.operator().await);
     }
-    let operator = room.operator().await;
+    let last = crowd.pop().expect("one");
+    let full = async |operator: &Client| {
+        let (message, _) = refused(operator.call("exec.approval.request", json!({"command": "x"})).await);
+        assert!(message.starts_with("too many approvals are pending"), "{message}");
+    };
     let mut open = Vec::new();
-    for (at, asking) in crowd.iter().cycle().take(256).enumerate() {
-        let params = json!({"id": format!("q{at}"), "command": "x", "twoPhase": true});
-        open.push(asking.ask("exec.approval.request", &params).expect("sent"));
+    for (who, asking) in crowd.iter().enumerate() {
+        for at in 0..32 {
+            let params = json!({"id": format!("q{who}-{at}"), "command": "x", "twoPhase": true});
+            open.push(asking.ask("exec.approval.request", &params).expect("sent"));
+        }
+        for answers in &mut open[32 * who..] {
+            soon("accepted", answers.next()).await.expect("accepted");
+        }
+        full(asking).await;
     }
-    for answers in &mut open {
-        soon("accepted", answers.next()).await.expect("accepted");
-    }
-    let (message, _) = refused(operator.call("exec.approval.request", json!({"command": "x"})).await);
-    assert!(message.starts_with("too many approvals are pending"), "{message}");
+    full(&last).await;
+    // However much others ask, this gateway's own questions are put.
+    let approver = room.running.gateway().approver();
+    let question = tool_question("x");
+    let mut events = last.events();
+    let (consent, ()) = tokio::join!(soon("an answer", approver.ask_tool(&question)), async {
+        let asked = next(&mut events, "exec.approval.requested").await;
+        resolve(&last, asked["id"].as_str().expect("an id"), "allow-once").await.expect("answered");
+    });
+    assert_eq!(consent, Some(Consent::Given));
     tokio::time::timeout(Duration::from_secs(60), room.running.end()).await.expect("it ends with open questions");
 }

@@ -442,6 +442,19 @@ async fn a23_an_approval_is_for_one_run_and_for_that_run_only() {
 }
 
 #[tokio::test]
+async fn a25_only_what_was_shown_goes_on_to_a_node() {
+    let room = Room::open(Tree::new()).await;
+    let operator = room.operator().await;
+    let node = Puppet::join(&room, "one", &json!({}), |_, params| Some(Ok(params.clone()))).await;
+    let mut run = approved(&operator, &node.id, "approval-1", "allow-once").await;
+    run["env"] = json!({" A ": "1", "not-portable": "evil", "B": ["evil"]});
+    run["cwd"] = " /tmp".into();
+    let sent = invoke(&operator, &node.id, "system.run", run).await.expect("it ran");
+    assert_eq!((&sent["env"], &sent["cwd"]), (&json!({"A": "1"}), &json!("/tmp")), "{sent}");
+    room.running.end().await;
+}
+
+#[tokio::test]
 async fn an_approval_without_variables_is_not_for_a_run_with_some() {
     let room = Room::open(Tree::new()).await;
     let operator = room.operator().await;

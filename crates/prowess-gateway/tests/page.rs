@@ -6,6 +6,8 @@
 mod browser;
 #[path = "support/demo.rs"]
 mod demo;
+#[path = "support/machine.rs"]
+mod machine;
 #[path = "support/room.rs"]
 mod room;
 #[path = "support/stage.rs"]
@@ -17,6 +19,8 @@ mod access;
 mod door;
 #[path = "page/hostile.rs"]
 mod hostile;
+#[path = "page/questions.rs"]
+mod questions;
 #[path = "page/screenshots.rs"]
 mod screenshots;
 #[path = "page/served.rs"]

@@ -123,6 +123,18 @@ async fn a_change_is_written_and_seen_at_once() {
 }
 
 #[tokio::test]
+async fn a_change_is_written_whole_or_not_at_all() {
+    let text = r#"{"skills": {"entries": {"demo": {"enabled": true, "env": "not what it should be"}}}}"#;
+    let room = Room::open(Tree::new().file(".openclaw/openclaw.json", text)).await;
+    let operator = room.operator().await;
+    let params = json!({"skillKey": "demo", "enabled": false, "apiKey": "k", "env": {"A": "1"}});
+    operator.call("skills.update", params).await.expect_err("there is no place for variables");
+    let file = std::fs::read_to_string(room.tree.path(".openclaw/openclaw.json")).expect("the file");
+    assert_eq!(file, text);
+    room.running.end().await;
+}
+
+#[tokio::test]
 async fn programs_that_installers_bring_are_wanted_too() {
     let room = Room::open(demo()).await;
     let bins = room.operator().await.call("skills.bins", json!({})).await.expect("an answer");

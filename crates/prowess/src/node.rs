@@ -75,12 +75,31 @@ async fn list(client: &Client, json: bool) -> Result<Report, Failure> {
         table(&["State", "Machine", "System", "Can do", "Id"], &[0, 2], rows)
     };
     for one in waiting {
-        let said = |name: &str| safe(one[name].as_str().unwrap_or_default());
-        let name = if one["displayName"].is_string() { said("displayName") } else { said("clientId") };
-        let id = said("requestId");
-        let _ = writeln!(text, "{} {name} wants to be let in: prowess node approve {id}", paint(WARN, "?"));
+        let id = safe(one["requestId"].as_str().unwrap_or_default());
+        let _ = writeln!(text, "{} {}: prowess node approve {id}", paint(WARN, "?"), wish(one));
     }
     Ok(Report::text(text))
+}
+
+/// Who wants to be let in, and as what.
+fn wish(pending: &Value) -> String {
+    let said = |name: &str| pending[name].as_str().map(safe);
+    let name = said("displayName").or_else(|| said("clientId")).unwrap_or_default();
+    format!("{name} wants to be let in as {}", standing(pending))
+}
+
+/// What a device is, or wants to be: its roles, and what it may do in them.
+fn standing(device: &Value) -> String {
+    let mut roles = texts(&device["roles"]);
+    let role = device["role"].as_str().map(safe);
+    roles.extend(role.filter(|role| !roles.contains(role)));
+    let roles = if roles.is_empty() { "nothing in particular".to_owned() } else { roles.join(" and ") };
+    let scopes = texts(&device["scopes"]);
+    if scopes.is_empty() { roles } else { format!("{roles} with {}", scopes.join(", ")) }
+}
+
+fn texts(value: &Value) -> Vec<String> {
+    value.as_array().into_iter().flatten().filter_map(Value::as_str).map(safe).collect()
 }
 
 fn row(node: &Value) -> Vec<String> {
@@ -91,8 +110,7 @@ fn row(node: &Value) -> Vec<String> {
         (false, true) => paint(DIM, "away"),
         (false, false) => paint(WARN, "not let in"),
     };
-    let commands: Vec<String> =
-        node["commands"].as_array().into_iter().flatten().filter_map(Value::as_str).map(safe).collect();
+    let commands = texts(&node["commands"]);
     let id: String = text("nodeId").chars().take(12).collect();
     vec![state, text("displayName"), text("platform"), commands.join(", "), id]
 }
@@ -120,12 +138,30 @@ async fn approve(client: &Client, id: &str, json: bool) -> Result<Report, Failur
     }
     let device = &answer["device"];
     let name = device["displayName"].as_str().or_else(|| device["deviceId"].as_str()).unwrap_or(request);
-    Ok(Report::text(format!("{} is let in\n", safe(name))))
+    Ok(Report::text(format!("{} is let in as {}\n", safe(name), standing(device))))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_asks_to_be_let_in_is_told_with_what_they_ask_for() {
+        let table = [
+            (
+                json!({"displayName": "box", "role": "node", "roles": ["node"], "scopes": []}),
+                "box wants to be let in as node",
+            ),
+            (
+                json!({"clientId": "cli\u{1b}[2J", "role": "node", "roles": ["node", "operator"], "scopes": ["operator.admin"]}),
+                "cli[2J wants to be let in as node and operator with operator.admin",
+            ),
+            (json!({"displayName": "x", "scopes": ["a"]}), "x wants to be let in as nothing in particular with a"),
+        ];
+        for (pending, expected) in table {
+            assert_eq!(wish(&pending), expected);
+        }
+    }
 
     #[test]
     fn a_machine_is_a_row() {

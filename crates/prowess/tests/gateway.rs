@@ -1,9 +1,14 @@
 //! A gateway as an operator runs it: the real program, in a home of its own.
 
+#[path = "support/desk.rs"]
+#[expect(dead_code, reason = "other tests use the rest of it")]
+mod desk;
+
 use std::net::TcpListener;
 
-use prowess_testkit::{Prowess, Running, eventually, terminate};
-use serde_json::Value;
+use desk::{Desk, ENTER};
+use prowess_testkit::{ModelServer, Prowess, Running, Turn, eventually, terminate};
+use serde_json::{Value, json};
 
 fn prowess() -> Prowess {
     Prowess::new(env!("CARGO_BIN_EXE_prowess"))
@@ -56,6 +61,28 @@ fn it_is_up_until_it_is_told_to_end() {
     assert_eq!(health["ok"], true, "{health}");
     served.end().ok();
     home.run(&format!("gateway status --gateway {url}")).code(1).out_has("no gateway at");
+}
+
+#[test]
+fn a25_who_talks_to_it_is_asked_about_tools_and_sees_what_they_would_write() {
+    let write = json!({"path": "~/outside.txt", "content": "first\nlast\u{1b}[2J"});
+    let model = ModelServer::script([Turn::call("c1", "write", write), Turn::text("It is written.")]);
+    let home = prowess();
+    let config = json!({
+        "models": {"providers": {"loop": {
+            "baseUrl": model.base_url(), "api": "openai-completions", "apiKey": "k", "models": [{"id": "test-model"}],
+        }}},
+        "agents": {"defaults": {"model": "loop/test-model"}},
+    });
+    let home = home.config(&config.to_string());
+    let served = Served::start(&home, "");
+    let mut desk = Desk::sit(&home, &["run", "--gateway", served.url(), "write it"]);
+    desk.see("A tool wants to be used").see("outside.txt").see("+ first").see("+ last\\u{1b}[2J").see("because");
+    assert!(!home.path("outside.txt").exists(), "nothing is written before the answer");
+    desk.see("Run it? [y]es, once / [n]o / [w]hy: ").type_in(&["y", ENTER]).see("It is written.");
+    desk.leave().well();
+    assert_eq!(std::fs::read_to_string(home.path("outside.txt")).expect("written"), "first\nlast\u{1b}[2J");
+    served.end().ok();
 }
 
 #[test]

@@ -288,7 +288,7 @@ fn machines_are_listed_and_let_in() {
              "commands": ["system.run"]},
         ]}))],
         "device.pair.list" => vec![Act::Answer(json!({"pending": [
-            {"requestId": "req-1234-5678", "displayName": "new box", "role": "node"},
+            {"requestId": "req-1234-5678", "displayName": "new box", "role": "operator", "scopes": ["operator.admin"]},
         ], "paired": []}))],
         "device.pair.approve" => {
             vec![Act::Answer(json!({"requestId": params["requestId"], "device": {"displayName": "new box"}}))]
@@ -297,7 +297,8 @@ fn machines_are_listed_and_let_in() {
     });
     let home = prowess();
     let url = &stage.url;
-    home.run(&format!("node list --gateway {url}")).ok().out_has("box").out_has("prowess node approve req-1234-5678");
+    let asks = "new box wants to be let in as operator with operator.admin: prowess node approve req-1234-5678";
+    home.run(&format!("node list --gateway {url}")).ok().out_has("box").out_has(asks);
     home.run(&format!("node approve req-1 --gateway {url}")).ok().out_has("new box is let in");
     assert_eq!(stage.asked("device.pair.approve"), [json!({"requestId": "req-1234-5678"})]);
     home.run(&format!("node approve nobody --gateway {url}")).code(1).err_has("prowess node list");

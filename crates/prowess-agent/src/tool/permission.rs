@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use prowess_exec::ToolResult;
-use prowess_exec::approver::{Consent, Passage, ToolQuestion};
+use prowess_exec::approver::{Change, Consent, MAX_SHOWN, Passage, ToolQuestion};
 use prowess_policy::Script;
 use prowess_policy::script::{Redirect, RedirectKind, Segment, Word};
 use prowess_skills::Skill;
@@ -18,8 +18,8 @@ use super::place::{Opened, absolute};
 use super::policy::matches;
 use crate::tool::Scope;
 
-/// How much of a call is shown in a question, in characters.
-const MAX_SUMMARY: usize = 2_000;
+/// How much of a call the model is told when it was refused, in characters.
+const MAX_TOLD: usize = 2_000;
 
 /// How many entries of a list are shown.
 const MAX_ENTRIES: usize = 12;
@@ -69,39 +69,74 @@ pub(crate) async fn check(tool: &str, arguments: &Map<String, Value>, scope: &Sc
     let entries = others.iter().flat_map(|skill| &skill.standard.allowed_tools);
     let shown: Vec<&str> = entries.map(String::as_str).take(MAX_ENTRIES).collect();
     let why = format!("the skill {} in use lists other tools ({})", names.join(" and "), shown.join(", "));
-    ask(scope, Wish::new(tool, summary(tool, arguments)), &why).await.map_err(|mut answer| {
-        answer.details[RULE] = Value::from(BY_LIST);
-        answer
-    })
+    ask(scope, Wish::new(tool, summary(tool, arguments)).writing(passages(arguments)), &why).await.map_err(
+        |mut answer| {
+            answer.details[RULE] = Value::from(BY_LIST);
+            answer
+        },
+    )
 }
 
 /// Asks a person. Everything but a yes is an answer for the model.
 pub(crate) async fn ask(scope: &Scope<'_>, wish: Wish<'_>, why: &str) -> Result<(), ToolResult> {
     let Wish { tool, summary, content } = wish;
-    let question = ToolQuestion { tool: tool.to_owned(), summary: summary.clone(), why: why.to_owned(), content };
-    let denied = match scope.approver.ask_tool(&question).await {
-        Some(Consent::Given) => return Ok(()),
-        Some(Consent::Refused) => {
-            "the person who was asked said no. Do not try it in another way; ask them what to do."
-        }
-        None => {
-            "a person has to say, and nobody answered. Do without it, or have the operator do it or answer at a \
-             terminal (prowess chat)."
+    let question = ToolQuestion {
+        agent: scope.agent.to_owned(),
+        session: scope.session.to_owned(),
+        tool: tool.to_owned(),
+        summary,
+        why: why.to_owned(),
+        content,
+    };
+    let denied = if question.text().is_none() {
+        let limit = MAX_SHOWN / 1024;
+        &format!("a person has to say, and it is too long to be shown whole ({limit} KiB). Do it in smaller parts.")
+    } else {
+        match scope.approver.ask_tool(&question).await {
+            Some(Consent::Given) => return Ok(()),
+            Some(Consent::Refused) => {
+                "the person who was asked said no. Do not try it in another way; ask them what to do."
+            }
+            None => {
+                "a person has to say, and nobody answered. Do without it, or have the operator do it or answer at a \
+                 terminal (prowess chat)."
+            }
         }
     };
+    let summary = cut(&question.summary);
     Err(ToolResult::error(tool, &format!("{tool} denied: {denied}\n- it wanted to {summary}\n- {why}")))
 }
 
-/// What a call wants, on a few lines.
+/// What a call wants, with everything it was given but the texts that [`passages`] has.
 fn summary(tool: &str, arguments: &Map<String, Value>) -> String {
-    let text = match (arguments.get("command").and_then(Value::as_str), arguments.get("path").and_then(Value::as_str)) {
-        (Some(command), _) => format!("run {command}"),
-        (None, Some(path)) => format!("{tool} {path}"),
-        (None, None) => format!("call {tool} with {}", Value::Object(arguments.clone())),
+    let text = |name: &str| arguments.get(name).and_then(Value::as_str);
+    let (what, said) = match (text("command"), text("path")) {
+        (Some(command), _) => (format!("run {command}"), "command"),
+        (None, Some(path)) => (format!("{tool} {path}"), "path"),
+        (None, None) => (format!("call {tool}"), ""),
     };
-    match text.char_indices().nth(MAX_SUMMARY) {
+    let is_passage = |name: &str, value: &Value| value.is_string() && PASSAGES.iter().any(|(known, _)| *known == name);
+    let rest = arguments.iter().filter(|(name, value)| *name != said && !is_passage(name, value));
+    let rest: Map<String, Value> = rest.map(|(name, value)| (name.clone(), value.clone())).collect();
+    if rest.is_empty() { what } else { format!("{what} with {}", Value::Object(rest)) }
+}
+
+/// The arguments that are texts for a file, or from it.
+const PASSAGES: [(&str, Change); 3] =
+    [("oldText", Change::Removed), ("newText", Change::Added), ("content", Change::Added)];
+
+fn passages(arguments: &Map<String, Value>) -> Vec<Passage> {
+    let passage = |(name, change): (&str, Change)| {
+        let text = arguments.get(name).and_then(Value::as_str)?;
+        Some(Passage { change, text: text.to_owned() })
+    };
+    PASSAGES.into_iter().filter_map(passage).collect()
+}
+
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(MAX_TOLD) {
         Some((end, _)) => format!("{} [… cut, {} bytes in all]", &text[..end], text.len()),
-        None => text,
+        None => text.to_owned(),
     }
 }
 

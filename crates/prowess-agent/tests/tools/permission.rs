@@ -59,6 +59,28 @@ async fn what_a_list_does_not_name_is_asked_about() {
 }
 
 #[tokio::test]
+async fn everything_that_a_call_is_given_is_shown() {
+    use prowess_exec::approver::{Change, Passage};
+    let shop = shop();
+    let turn = Turn::with(Person::unwilling());
+    shop.take_up(&turn, "git");
+    let command = format!("echo {}; touch end", "x".repeat(5_000));
+    let calls = [
+        ("write", json!({"path": "b", "content": "evil"})),
+        ("exec", json!({"command": command, "env": {"A": "1"}})),
+        ("process", json!({"action": "submit", "sessionId": "none"})),
+    ];
+    for (tool, arguments) in calls {
+        shop.call(&turn, tool, arguments).await;
+    }
+    let asked = turn.person.asked.lock().expect("no panic").clone();
+    assert_eq!(asked[0].summary, "write b");
+    assert_eq!(asked[0].content, [Passage { change: Change::Added, text: "evil".to_owned() }]);
+    assert_eq!(asked[1].summary, format!("run {command} with {{\"env\":{{\"A\":\"1\"}}}}"));
+    assert_eq!(asked[2].summary, "call process with {\"action\":\"submit\",\"sessionId\":\"none\"}");
+}
+
+#[tokio::test]
 async fn a_refusal_says_what_why_and_what_to_do() {
     let shop = shop();
     let turn = Turn::with(Person::default());

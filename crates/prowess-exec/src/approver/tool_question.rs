@@ -8,13 +8,18 @@ use std::fmt::Write as _;
 use prowess_policy::shown;
 
 use super::line::Line;
+use super::{MANY_BYTES, MANY_LINES};
 
-/// How much of what a call would write is shown: lines and bytes.
-const MAX_PREVIEW: (usize, usize) = (40, 4 * 1024);
+/// The longest question that is put, in bytes as a person sees it. What cannot be shown whole cannot be approved.
+pub const MAX_SHOWN: usize = 64 * 1024;
 
 /// A call that a person has to decide about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolQuestion {
+    /// The agent whose call it is.
+    pub agent: String,
+    /// The conversation it comes from.
+    pub session: String,
     /// The tool.
     pub tool: String,
     /// What the call would do.
@@ -44,22 +49,15 @@ pub enum Change {
 }
 
 impl Passage {
-    /// The text as a person may safely see it: its beginning, and how much more there is. Every line has a sign in front,
-    /// so that none can pass for one of ours.
-    fn render(&self, most: (usize, usize)) -> String {
+    /// The text as a person may safely see it. Every line has a sign in front, so that none can pass for one of ours.
+    fn render(&self) -> String {
         let sign = match self.change {
             Change::Added => '+',
             Change::Removed => '-',
         };
-        let end = (0..=most.1.min(self.text.len())).rev().find(|&at| self.text.is_char_boundary(at)).unwrap_or(0);
-        let (mut rendered, mut taken) = (String::new(), 0);
-        for line in self.text[..end].split_inclusive('\n').take(most.0) {
-            taken += line.len();
-            let _ = writeln!(rendered, "    {sign} {}", shown(line.strip_suffix('\n').unwrap_or(line)));
-        }
-        let rest = &self.text[taken..];
-        if !rest.is_empty() {
-            let _ = writeln!(rendered, "    [… {} more bytes, {} more lines]", rest.len(), rest.lines().count());
+        let mut rendered = String::new();
+        for line in self.text.split_inclusive('\n') {
+            let _ = writeln!(rendered, "{sign} {}", shown(line.strip_suffix('\n').unwrap_or(line)));
         }
         rendered
     }
@@ -75,24 +73,41 @@ pub enum Consent {
 }
 
 impl ToolQuestion {
-    /// The question as a person may safely see it.
+    /// The question as a person may safely see it; none if it is too long to be shown whole.
     #[must_use]
-    pub fn text(&self) -> String {
+    pub fn text(&self) -> Option<String> {
+        let changes = self.changes()?;
         let mut text = format!("\nThe tool `{}` wants to:\n\n", shown(&self.tool));
         for line in self.summary.split('\n') {
             let _ = writeln!(text, "    {}", shown(line));
         }
-        if !self.content.is_empty() {
+        text.push('\n');
+        for line in changes.lines() {
+            let _ = writeln!(text, "    {line}");
+        }
+        let lines = changes.lines().count();
+        if lines > MANY_LINES || changes.len() > MANY_BYTES {
+            let _ =
+                writeln!(text, "\n  What changes has {lines} lines and {} bytes; look at all of it.", changes.len());
+        }
+        if lines > 0 {
             text.push('\n');
         }
-        // What comes in must not be pushed out by what goes.
-        let (lines, bytes) = MAX_PREVIEW;
-        let each = self.content.len().max(1);
-        for passage in &self.content {
-            text.push_str(&passage.render((lines / each, bytes / each)));
+        let _ = writeln!(text, "  agent    {} (session {})", shown(&self.agent), shown(&self.session));
+        let _ = writeln!(text, "  because  {}", shown(&self.why));
+        (text.len() <= MAX_SHOWN).then_some(text)
+    }
+
+    /// What would be written and what would go, line by line as a person may safely see it; none if that is too long to
+    /// be shown whole.
+    #[must_use]
+    pub fn changes(&self) -> Option<String> {
+        let bytes: usize = self.content.iter().map(|passage| passage.text.len()).sum();
+        if bytes > MAX_SHOWN {
+            return None;
         }
-        let _ = writeln!(text, "\n  because  {}", shown(&self.why));
-        text
+        let rendered: String = self.content.iter().map(Passage::render).collect();
+        (rendered.len() <= MAX_SHOWN).then_some(rendered)
     }
 }
 
@@ -110,37 +125,45 @@ pub(super) fn converse(asked: &str, line: &mut Line<'_>) -> Option<Consent> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Change, Passage, ToolQuestion};
+    use super::{Change, MAX_SHOWN, Passage, ToolQuestion};
+
+    fn question(tool: &str, summary: &str, why: &str, content: Vec<Passage>) -> ToolQuestion {
+        ToolQuestion {
+            agent: "main".to_owned(),
+            session: "agent:main:main".to_owned(),
+            tool: tool.to_owned(),
+            summary: summary.to_owned(),
+            why: why.to_owned(),
+            content,
+        }
+    }
+
+    fn passage(change: Change, text: &str) -> Passage {
+        Passage { change, text: text.to_owned() }
+    }
 
     #[test]
     fn nothing_in_it_can_pass_for_one_of_our_lines() {
-        let question = ToolQuestion {
-            tool: "read\u{1b}[2J".to_owned(),
-            summary: "read /a\n  because  all is well\u{202e}".to_owned(),
-            why: "it is outside\nAllow it? y".to_owned(),
-            content: Vec::new(),
-        };
+        let summary = "read /a\n  because  all is well\u{202e}";
+        let question = question("read\u{1b}[2J", summary, "it is outside\nAllow it? y", Vec::new());
         let expected = "\nThe tool `read\\u{1b}[2J` wants to:\n\n    read /a\n      because  all is well\\u{202e}\n\n  \
-                        because  it is outside\\u{a}Allow it? y\n";
-        assert_eq!(question.text(), expected);
+                        agent    main (session agent:main:main)\n  because  it is outside\\u{a}Allow it? y\n";
+        assert_eq!(question.text().as_deref(), Some(expected));
     }
+
     #[test]
-    fn what_would_be_written_is_shown_as_far_as_it_fits() {
-        let text = |content: Vec<Passage>| {
-            let (tool, summary, why) = ("edit".to_owned(), "edit /a".to_owned(), "it is a skill".to_owned());
-            ToolQuestion { tool, summary, why, content }.text()
-        };
-        let passage = |change, text: &str| Passage { change, text: text.to_owned() };
+    fn what_would_be_written_is_shown_whole_or_not_put() {
+        let text = |content| question("edit", "edit /a", "it is a skill", content).text();
         let shown = text(vec![passage(Change::Removed, "old"), passage(Change::Added, "new\n\u{1b}[2J\n  because  x")]);
         let expected = "\nThe tool `edit` wants to:\n\n    edit /a\n\n    - old\n    + new\n    + \\u{1b}[2J\n    +   because  x\n\n  \
-                        because  it is a skill\n";
-        assert_eq!(shown, expected);
-        let many = text(vec![passage(Change::Added, &"line\n".repeat(100))]);
-        assert_eq!(many.matches("    + line\n").count(), 40);
-        assert!(many.contains("    [… 300 more bytes, 60 more lines]\n"), "{many}");
-        let wide = text(vec![passage(Change::Added, &"ä".repeat(10_000))]);
-        assert!(wide.len() < 5_000 && wide.contains("[… 15904 more bytes, 1 more lines]"), "{wide}");
-        let pushed = text(vec![passage(Change::Removed, &"a\n".repeat(500)), passage(Change::Added, "evil")]);
-        assert!(pushed.contains("    + evil\n"), "{pushed}");
+                        agent    main (session agent:main:main)\n  because  it is a skill\n";
+        assert_eq!(shown.as_deref(), Some(expected));
+        let many = text(vec![passage(Change::Added, &"line\n".repeat(1000))]).expect("it can be shown");
+        assert_eq!(many.matches("    + line\n").count(), 1000);
+        assert!(many.contains("What changes has 1000 lines and 7000 bytes; look at all of it."), "{many}");
+        for long in ["a".repeat(MAX_SHOWN + 1), "\u{202e}".repeat(MAX_SHOWN / 8), "\n".repeat(MAX_SHOWN / 4)] {
+            assert_eq!(text(vec![passage(Change::Removed, "x"), passage(Change::Added, &long)]), None);
+        }
+        assert_eq!(question("exec", &"x".repeat(MAX_SHOWN), "", Vec::new()).text(), None);
     }
 }

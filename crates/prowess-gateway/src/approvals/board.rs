@@ -27,6 +27,12 @@ use crate::wire::Refusal;
 /// How many questions are kept, open and just answered ones together.
 const MAX_QUESTIONS: usize = 256;
 
+/// How many of them may be of clients. The rest is for what this gateway itself has to ask.
+const MAX_OF_CLIENTS: usize = 192;
+
+/// How many open ones may be of one client.
+const MAX_OF_ONE: usize = 32;
+
 /// How long an answered question is still known.
 const LINGER: Duration = Duration::from_secs(15);
 
@@ -177,9 +183,7 @@ impl Board {
         if questions.contains_key(&id) {
             return Err(Refusal::invalid("approval id already pending"));
         }
-        if questions.len() >= MAX_QUESTIONS {
-            return Err(Refusal::unavailable("too many approvals are pending; answer some first"));
-        }
+        check_room(&questions, &draft.requester)?;
         let created_at = now();
         let record = Arc::new(Record {
             id: id.clone(),
@@ -294,6 +298,22 @@ impl Board {
     }
 }
 
+/// Whether one more question of `requester` fits.
+fn check_room(questions: &HashMap<String, Entry>, requester: &Requester) -> Result<(), Refusal> {
+    let own = |entry: &&Entry| entry.record.requester.is_same_client(requester) && entry.settled.borrow().is_none();
+    let is_full = match requester {
+        Requester::Gateway => questions.len() >= MAX_QUESTIONS,
+        Requester::Client { .. } => {
+            let of_clients = questions.values().filter(|entry| entry.record.requester != Requester::Gateway).count();
+            of_clients >= MAX_OF_CLIENTS || questions.values().filter(own).count() >= MAX_OF_ONE
+        }
+    };
+    if is_full {
+        return Err(Refusal::unavailable("too many approvals are pending; answer some first"));
+    }
+    Ok(())
+}
+
 fn expired() -> Refusal {
     Refusal::invalid("approval expired; run the command again to be asked again")
         .details(json!({"code": "APPROVAL_EXPIRED"}))
@@ -323,7 +343,7 @@ impl Approver for Connected {
         let request = show::tool_request(question);
         let once_only = Some("only commands can be allowed for good".to_owned());
         Box::pin(async move {
-            Some(match self.0.ask(request, once_only).await?.1 {
+            Some(match self.0.ask(request?, once_only).await?.1 {
                 Decision::Once | Decision::Always => Consent::Given,
                 Decision::Deny => Consent::Refused,
             })

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::board::Board;
 use super::record::{Decision, Record, Requester};
-use super::show::env_binding;
+use super::show::{env_binding, portable};
 use crate::wire::Refusal;
 
 /// The parameters of `system.run` that go on to a node.
@@ -82,6 +82,10 @@ fn claim(
     }
     for name in ["agentId", "sessionKey", "seal"] {
         replace(params, name, &plan[name]);
+    }
+    // Of the variables only those are bound that were shown.
+    if let Some(env) = given.get("env") {
+        replace(params, "env", &json!(portable(env)));
     }
     Ok(decision)
 }

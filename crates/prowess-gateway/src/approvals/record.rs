@@ -48,6 +48,20 @@ pub(crate) enum Requester {
     },
 }
 
+impl Requester {
+    /// Whether both are one client: one device, or one connection of somebody without a device.
+    pub(crate) fn is_same_client(&self, other: &Self) -> bool {
+        self.client().is_some_and(|own| other.client() == Some(own))
+    }
+
+    fn client(&self) -> Option<&str> {
+        match self {
+            Self::Gateway => None,
+            Self::Client { conn, device } => Some(device.as_ref().unwrap_or(conn)),
+        }
+    }
+}
+
 /// A question before it is put.
 #[derive(Debug, Clone)]
 pub(crate) struct Draft {

@@ -6,10 +6,15 @@ use prowess_policy::system_run;
 use serde_json::{Value, json};
 
 use super::{Answer, Ask, Method, method};
-use crate::approvals::{Asked, Decision, Draft, MAX_COMMAND, PATIENCE, Requester, env_binding, multiline};
+use crate::approvals::{
+    Asked, Decision, Draft, MAX_COMMAND, PATIENCE, Requester, env_binding, multiline, seal, shown_env, words,
+};
 use crate::hub::Guest;
 use crate::scope::{Access, Scope};
 use crate::wire::Refusal;
+
+/// The method by which a client asks.
+const METHOD: &str = "exec.approval.request";
 
 const APPROVALS: Access = Access::Operator(Scope::Approvals);
 
@@ -89,51 +94,81 @@ fn times(asked: &Asked, answer: &mut Value) {
     answer["expiresAtMs"] = asked.record.expires_at.into();
 }
 
+/// The longest text of a question besides its command, in bytes.
+const MAX_TEXT: usize = 4096;
+
 /// What people are shown of a client's question. What a node would run is shown as made from its arguments, whatever the
-/// client calls it.
+/// client calls it, and nothing but that is kept of the client's plan.
 fn shown(params: &Value) -> Result<Value, Refusal> {
-    let command = required(params, "exec.approval.request", "command")?;
-    let host = text(params, "host");
-    let mut request = json!({"command": multiline(command)});
-    let (mut cwd, mut agent, mut session) = (text(params, "cwd"), text(params, "agentId"), text(params, "sessionKey"));
-    let mut binding = Value::Null;
-    let mut node = None;
-    let mut planned = Value::Null;
-    let plan = Some(&params["systemRunPlan"]).filter(|plan| plan.is_object() && host == Some("node"));
-    if host == Some("node") {
-        node = Some(text(params, "nodeId").ok_or_else(|| Refusal::invalid("nodeId is required for host=node"))?);
+    let command = required(params, METHOD, "command")?;
+    check_length(command)?;
+    let host = bounded(params, "host")?;
+    let mut request = json!({"command": multiline(command), "systemRunBinding": null, "systemRunPlan": null});
+    let whose = |given: &Value| -> Result<[Value; 3], Refusal> {
+        let texts = ["cwd", "agentId", "sessionKey"].map(|name| bounded(given, name));
+        let [cwd, agent, session] = texts;
+        Ok([cwd?.into(), agent?.into(), session?.into()])
+    };
+    let [mut cwd, mut agent, mut session] = whose(params)?;
+    let variables = shown_env(&params["env"])
+        .ok_or_else(|| Refusal::invalid("the variables are too long to be shown whole, so nobody can approve them"))?;
+    let node = if host == Some("node") {
+        let node = bounded(params, "nodeId")?.ok_or_else(|| Refusal::invalid("nodeId is required for host=node"))?;
+        let plan = Some(&params["systemRunPlan"]).filter(|plan| plan.is_object());
         let plan = plan.ok_or_else(|| Refusal::invalid("systemRunPlan is required for host=node"))?;
-        let argv = argv(&plan["argv"]);
+        let argv = words(&plan["argv"]).ok_or_else(|| Refusal::invalid("systemRunPlan.argv must be texts only"))?;
         if argv.is_empty() {
             return Err(Refusal::invalid("commandArgv is required for host=node"));
         }
-        (cwd, agent, session) = (text(plan, "cwd"), text(plan, "agentId"), text(plan, "sessionKey"));
+        [cwd, agent, session] = whose(plan)?;
         let run = system_run::resolve(&argv, None).map_err(|error| Refusal::invalid(error.to_string()))?;
         check_length(&run.display)?;
         let (keys, hash) = env_binding(&params["env"]);
-        request = json!({"command": multiline(&run.display), "commandArgv": argv});
+        request["command"] = multiline(&run.display).into();
+        request["commandArgv"] = argv.clone().into();
         if !keys.is_empty() {
             request["envKeys"] = keys.into();
         }
+        request["systemRunBinding"] =
+            json!({"argv": argv, "cwd": cwd, "agentId": agent, "sessionKey": session, "envHash": hash});
         // The text of a plan is that of its arguments, or the run would be refused for the difference.
-        planned = plan.clone();
-        planned["rawCommand"] = run.display.into();
-        binding = json!({"argv": argv, "cwd": cwd, "agentId": agent, "sessionKey": session, "envHash": hash});
-    }
-    check_length(command)?;
-    request["systemRunBinding"] = binding;
-    request["systemRunPlan"] = planned;
-    request["cwd"] = cwd.into();
+        request["systemRunPlan"] =
+            json!({"argv": argv, "cwd": cwd, "rawCommand": run.display, "agentId": agent, "sessionKey": session});
+        if let Some(seal) = seal(plan) {
+            request["systemRunPlan"]["seal"] = seal.into();
+        }
+        Some(node)
+    } else {
+        None
+    };
     request["nodeId"] = node.into();
     request["host"] = host.into();
-    for (name, value) in [("agentId", agent), ("sessionKey", session)] {
-        request[name] = value.into();
+    for (name, value) in [("cwd", cwd), ("agentId", agent), ("sessionKey", session)] {
+        request[name] = value;
     }
-    let others = ["security", "ask", "resolvedPath", "turnSourceChannel", "turnSourceTo", "turnSourceAccountId"];
-    for name in others.into_iter().chain(["turnSourceThreadId"]) {
-        request[name] = params[name].clone();
+    if !variables.is_empty() {
+        request["variables"] = variables.into();
     }
+    for name in ["security", "ask", "resolvedPath", "turnSourceChannel", "turnSourceTo", "turnSourceAccountId"] {
+        request[name] = bounded(params, name)?.into();
+    }
+    let thread = &params["turnSourceThreadId"];
+    request["turnSourceThreadId"] =
+        if thread.is_number() { thread.clone() } else { bounded(params, "turnSourceThreadId")?.into() };
     Ok(request)
+}
+
+/// A text that may be there, without blanks around it, if it is not too long to be kept and told to everybody.
+fn bounded<'a>(given: &'a Value, name: &str) -> Result<Option<&'a str>, Refusal> {
+    let refuse = |why: &str| Refusal::invalid(format!("invalid {METHOD} params: at /{name}: {why}"));
+    match &given[name] {
+        Value::Null => Ok(None),
+        Value::String(text) if text.len() > MAX_TEXT => {
+            Err(refuse(&format!("must NOT have more than {MAX_TEXT} characters")))
+        }
+        Value::String(text) => Ok(Some(text.trim()).filter(|text| !text.is_empty())),
+        _ => Err(refuse("must be string")),
+    }
 }
 
 /// What cannot be shown whole cannot be approved.
@@ -145,10 +180,6 @@ fn check_length(command: &str) -> Result<(), Refusal> {
         "the command is too long to be shown whole ({} bytes, at most {MAX_COMMAND}), so nobody can approve it; put it into a script",
         command.len()
     )))
-}
-
-fn argv(value: &Value) -> Vec<String> {
-    value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 fn text<'a>(params: &'a Value, name: &str) -> Option<&'a str> {

@@ -14,6 +14,7 @@ use prowess_exec::remote::Remote;
 use prowess_exec::{Setting, ToolResult};
 use prowess_policy::env::{EnvSource, refusal};
 use prowess_policy::posture::{Ask, Security};
+use prowess_policy::shown;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
@@ -188,9 +189,13 @@ impl NodeExec {
         let prepared = self.prepare(order).await?;
         let security = security(order.call, order.setting);
         let name = self.nodes.name(&order.node);
-        let (request, once_only) =
+        let (mut request, once_only) =
             node_request(&prepared, &order.params, (&order.node.id, &name), (security.word(), ask.word()))?;
         let plan = request["systemRunPlan"].clone();
+        // Keys go along with the command, so whoever approves it is told which; what is in them is nobody's business.
+        if let Some(Value::Object(vars)) = skill_env(order.setting, &order.node) {
+            request["skillVariables"] = vars.keys().map(|name| shown(name).to_string()).collect();
+        }
         let answered = self.board.ask(request, once_only).await;
         let (run, decision) = answered.ok_or("exec denied: a person has to say, and nobody answered")?;
         if decision == Decision::Deny {

@@ -1,4 +1,4 @@
-// Approvals: may this command run? The real command is shown, with everything in it, and one click answers.
+// Approvals: may this command run? The real command is shown, with everything that comes with it, and one click answers.
 
 import { badge, button, clock, command, el, nothing, put, words } from "./dom.js";
 
@@ -6,6 +6,8 @@ const DECISIONS = [["allow-once", "Allow once", "main"], ["allow-always", "Alway
 const SAID = { "allow-once": ["allowed once", "good"], "allow-always": ["always allowed", "good"], deny: ["denied", "bad"] };
 /** How many answered questions are kept in sight. */
 const KEPT = 30;
+/** The longest question that can be looked at, in characters. What cannot be shown whole can only be denied. */
+const LONGEST = 500000;
 
 export function make(app, panel) {
   const open = new Map();
@@ -96,25 +98,48 @@ export function make(app, panel) {
 
 function card({ id, request = {}, createdAtMs, expiresAtMs }, answer) {
   const seconds = Math.max(1, Math.round((expiresAtMs - createdAtMs) / 1000));
-  const argv = request.commandArgv ?? request.systemRunPlan?.argv;
-  const odd = /[^\u0020-\u007e\n]/u.test(request.command ?? "");
-  const facts = [
-    ["Where", request.nodeId ? ["node ", code(request.nodeId)] : words(request.host ?? "this machine")],
-    ["Folder", request.cwd && code(request.cwd)],
-    ["Program", request.resolvedPath && code(request.resolvedPath)],
-    ["Words", argv && el("span", { class: "argv" }, argv.map(code))],
-    ["Variables", request.env && code(Object.keys(request.env).join(" "))],
-    ["Agent", request.agentId && words(request.agentId)],
-    ["Session", request.sessionKey && code(request.sessionKey)],
-    ["Rules", [request.security, request.ask && `ask ${request.ask}`].filter(Boolean).join(", ")],
-  ].filter(([, value]) => value && value.length !== 0);
+  const whole = JSON.stringify(request).length <= LONGEST;
+  const offered = whole ? request.decisions ?? DECISIONS.map(([decision]) => decision) : ["deny"];
   return el("article", { class: "question card", "aria-labelledby": `ask-${id}`, data: { id } },
-    el("div", { class: "line between" }, el("h2", { id: `ask-${id}` }, "May this run?"), el("span", { class: "soft" }, "expires in ", el("span", { class: "left", role: "timer", "aria-live": "off" }))),
-    el("pre", { class: "command theirs", tabindex: 0, "aria-label": "The command" }, command(request.command)),
-    odd && el("p", { class: "warned" }, "There are characters in it that can be mistaken for others or not be seen; they are marked."),
-    el("dl", { class: "facts" }, facts.map(([name, value]) => [el("dt", {}, name), el("dd", { class: "theirs" }, value)])),
-    el("div", { class: "line answers" }, DECISIONS.map(([decision, label, kind]) => button(label, () => answer(decision), { class: kind, data: { decision } }))),
+    el("div", { class: "line between" }, el("h2", { id: `ask-${id}` }, request.tool ? "May this be done?" : "May this run?"), el("span", { class: "soft" }, "expires in ", el("span", { class: "left", role: "timer", "aria-live": "off" }))),
+    whole ? shown(request, offered) : el("p", { class: "warned" }, "This is too long to be shown whole, so it cannot be allowed."),
+    el("div", { class: "line answers" }, DECISIONS.filter(([decision]) => offered.includes(decision)).map(([decision, label, kind]) => button(label, () => answer(decision), { class: kind, data: { decision } }))),
     el("progress", { max: seconds, value: seconds, "aria-label": "Time left" }));
 }
 
+/** All that an answer is about. */
+function shown(request, offered) {
+  const argv = request.commandArgv ?? request.systemRunPlan?.argv;
+  const odd = /[^\u0020-\u007e\n]/u.test((request.command ?? "") + (request.text ?? ""));
+  // Some gateways only tell the names of variables.
+  const variables = request.variables?.length ? request.variables : request.envKeys;
+  const facts = [
+    ["Where", request.nodeId ? ["node ", request.nodeName && [words(request.nodeName), " "], code(request.nodeId)] : words(request.host ?? "this machine")],
+    ["Folder", request.cwd && code(request.cwd)],
+    ["Program", request.resolvedPath && code(request.resolvedPath)],
+    ["Words", argv && el("span", { class: "argv" }, argv.map((word) => code(plain(word))))],
+    ["Variables", lines(variables, plain)],
+    ["Keys of skills", request.skillVariables?.length && ["the node gets what skills have for ", request.skillVariables.map((name, at) => [at > 0 && ", ", code(plain(name))])]],
+    ["Agent", request.agentId && words(request.agentId)],
+    ["Session", request.sessionKey && code(request.sessionKey)],
+    ["Rules", words([request.security, request.ask && `ask ${request.ask}`].filter(Boolean).join(", "))],
+    ["Because", lines(request.objections, plain)],
+    ["Always would allow", offered.includes("allow-always") && lines(request.always, grant)],
+  ].filter(([, value]) => value && value.textContent !== "" && value.length !== 0);
+  return [
+    el("pre", { class: "command theirs", tabindex: 0, "aria-label": "The command" }, command(request.command)),
+    request.text && el("pre", { class: "command theirs text", tabindex: 0, "aria-label": "What it would change" }, command(request.text)),
+    odd && el("p", { class: "warned" }, "There are characters in it that can be mistaken for others or not be seen; they are marked."),
+    el("dl", { class: "facts" }, facts.map(([name, value]) => [el("dt", {}, name), el("dd", { class: "theirs" }, value)])),
+  ];
+}
+
 const code = (text) => el("code", { class: "theirs" }, command(text));
+const plain = (value) => (typeof value === "string" ? value : JSON.stringify(value));
+const lines = (list, text) => list?.length && el("ul", { class: "lines" }, list.map((one) => el("li", {}, code(text(one)))));
+
+/** What a rule for good would allow: a gateway tells it in parts, a node in its own words. */
+function grant(rule) {
+  const { program, command: text, cwd } = rule ?? {};
+  return program && text && cwd ? `${program} as \`${text}\` in ${cwd}` : plain(rule);
+}

@@ -17,6 +17,9 @@ export class Refused extends Error {
   }
 }
 
+/** No answer came, so nothing is known. */
+class Unanswered extends Refused {}
+
 export class Link {
   #secret;
   #socket;
@@ -63,13 +66,13 @@ export class Link {
   call(method, params = {}) {
     return new Promise((done, failed) => {
       if (this.#socket?.readyState !== WebSocket.OPEN) {
-        failed(new Refused({ message: "the gateway cannot be reached at the moment" }));
+        failed(new Unanswered({ message: "the gateway cannot be reached at the moment" }));
         return;
       }
       const id = `p${++this.#next}`;
       const timer = setTimeout(() => {
         this.#waiting.delete(id);
-        failed(new Refused({ message: "no answer came" }));
+        failed(new Unanswered({ message: "no answer came" }));
       }, PATIENCE);
       this.#waiting.set(id, { done, failed, timer });
       this.#socket.send(JSON.stringify({ type: "req", id, method, params }));
@@ -78,7 +81,7 @@ export class Link {
 
   #hear(frame) {
     if (frame.type === "event") {
-      if (frame.event === "connect.challenge") this.#introduce();
+      if (frame.event === "connect.challenge") this.#introduce(this.#socket);
       for (const heard of this.#heard.get(frame.event) ?? []) heard(frame.payload ?? {});
       return;
     }
@@ -90,7 +93,7 @@ export class Link {
     else waiting.failed(new Refused(frame.error));
   }
 
-  async #introduce() {
+  async #introduce(socket) {
     const auth = this.#secret ? { token: this.#secret, password: this.#secret } : undefined;
     const client = {
       id: "openclaw-control-ui", displayName: "the page", version: "1", platform: "web", mode: "webchat", instanceId: this.#instance,
@@ -102,6 +105,8 @@ export class Link {
       this.#pause = FIRST_PAUSE;
       this.tell("open");
     } catch (refused) {
+      // Only who was told no has to come with something else; whoever heard nothing comes back.
+      if (refused instanceof Unanswered) return void socket.close();
       this.end();
       this.tell("refused", refused.message);
     }
@@ -111,7 +116,7 @@ export class Link {
     if (socket !== this.#socket) return;
     for (const { failed, timer } of this.#waiting.values()) {
       clearTimeout(timer);
-      failed(new Refused({ message: "the connection was lost" }));
+      failed(new Unanswered({ message: "the connection was lost" }));
     }
     this.#waiting.clear();
     if (this.#ended) return;

@@ -40,9 +40,13 @@ export function make(app, panel) {
       }
     };
     const name = one.displayName ?? one.deviceId;
+    const roles = [...new Set([...(one.roles ?? []), one.role].filter(Boolean))];
+    const scopes = one.scopes ?? [];
     return el("article", { class: "card question" },
       el("h2", {}, "A device wants to be let in"),
-      el("p", { class: "theirs" }, el("span", { class: "strong" }, words(name)), ` as ${one.role ?? (one.roles ?? []).join(", ")}`, one.platform && [", ", words(one.platform)], one.remoteIp && [", from ", words(one.remoteIp)]),
+      el("p", { class: "theirs" }, el("span", { class: "strong" }, words(name)), " as ", words(roles.join(" and ")), one.platform && [", ", words(one.platform)], one.remoteIp && [", from ", words(one.remoteIp)]),
+      scopes.length > 0 && el("p", { class: "theirs scopes" }, "It wants to be allowed: ", scopes.map((scope, at) => [at > 0 && ", ", el("code", {}, words(scope))])),
+      one.isRepair && el("p", { class: "soft" }, "It is known here, and asks again or for more."),
       el("p", { class: "soft theirs" }, el("code", {}, words(one.deviceId))),
       el("div", { class: "line" }, button("Let in", () => decide("approve"), { class: "main" }), button("Refuse", () => decide("reject"), { class: "deny" })));
   }

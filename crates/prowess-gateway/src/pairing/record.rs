@@ -131,12 +131,15 @@ impl Pending {
         }
     }
 
-    /// The same request, asked once more. What was to be approved by a person still is.
+    /// The same request, asked once more. What was to be approved by a person still is. One that asks for more than
+    /// before is another request, so that nobody approves what they have not seen.
     pub(super) fn merged(self, wish: &Wish, approval: Approval, now: u64) -> Self {
+        let request_id = if self.covers(wish) { self.request_id.clone() } else { uuid::Uuid::new_v4().to_string() };
         let role = self.looks.role.clone().or_else(|| Some(wish.role.as_str().to_owned()));
         let roles = self.looks.roles.iter().flatten().chain(&self.looks.role).cloned();
         let roles = distinct(roles.chain([wish.role.as_str().to_owned()]));
         Self {
+            request_id,
             looks: Looks { role, roles: Some(roles), ..self.looks.renewed(wish) },
             public_key: wish.public_key.clone(),
             scopes: distinct(self.scopes.iter().chain(&wish.scopes).cloned()),
@@ -144,6 +147,15 @@ impl Pending {
             ts: now,
             ..self
         }
+    }
+
+    /// Whether whoever approves this approves `wish`, too.
+    fn covers(&self, wish: &Wish) -> bool {
+        let mut roles = self.looks.roles.iter().flatten().chain(&self.looks.role);
+        let scopes = distinct(wish.scopes.iter().cloned());
+        self.public_key == wish.public_key
+            && roles.any(|role| role.trim() == wish.role.as_str())
+            && scopes.iter().all(|wanted| self.scopes.iter().any(|scope| scope.trim() == wanted))
     }
 }
 

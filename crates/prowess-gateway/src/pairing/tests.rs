@@ -89,15 +89,32 @@ fn a_device_from_elsewhere_waits_for_a_person_and_asks_once() {
     let desk = Desk::new();
     let (first, reason, is_new) = desk.asked(&operator(&["operator.read"]), NOW);
     assert_eq!((reason, is_new), (Reason::NotPaired, true));
-    let (again, _, is_new) = desk.asked(&operator(&["operator.write"]), NOW + 1);
+    let (again, _, is_new) = desk.asked(&operator(&["operator.read"]), NOW + 1);
     assert_eq!((again.request_id.as_str(), is_new), (first.request_id.as_str(), false));
-    assert_eq!(again.scopes, ["operator.read", "operator.write"]);
     let silent = desk.silent(&operator(&["operator.read"]));
     assert!(matches!(silent, Admission::Asked { .. }), "what a person was asked about, a person decides");
     let paired = desk.pairing.approve(&first.request_id, anything, NOW).expect("approved");
     assert_eq!(paired.shown()["tokens"][0]["role"], "operator");
     assert!(!paired.shown().to_string().contains(&paired.tokens["operator"].token));
     assert!(matches!(desk.silent(&operator(&["operator.read"])), Admission::Known(_)));
+}
+
+#[test]
+fn who_asks_for_more_asks_anew() {
+    let wider = [operator(&["operator.read", "operator.admin"]), operator(&["operator.admin"]), wish(Role::Node, &[])];
+    for wider in wider {
+        let desk = Desk::new();
+        let (first, ..) = desk.asked(&operator(&["operator.read"]), NOW);
+        let (second, _, is_new) = desk.asked(&wider, NOW + 1);
+        assert!(is_new && second.request_id != first.request_id, "{wider:?}");
+        assert!(second.scopes.contains(&"operator.read".to_owned()), "what was asked before is still asked");
+        assert_eq!(desk.pairing.list(NOW + 1).expect("a list").0.len(), 1);
+        let seen_before = desk.pairing.approve(&first.request_id, anything, NOW + 1);
+        assert!(matches!(seen_before, Err(PairingError::UnknownRequest)), "nobody approves what they have not seen");
+        let (third, _, is_new) = desk.asked(&operator(&["operator.read"]), NOW + 2);
+        assert!(!is_new && third.request_id == second.request_id, "less is no news");
+        desk.pairing.approve(&third.request_id, anything, NOW + 2).expect("approved");
+    }
 }
 
 #[test]

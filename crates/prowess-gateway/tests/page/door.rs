@@ -6,6 +6,7 @@ use serde_json::json;
 use crate::browser::Browser;
 use crate::demo;
 use crate::room::{Room, TOKEN};
+use crate::stage::Stage;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_token_is_asked_for_once_and_kept_for_the_tab_only() {
@@ -54,4 +55,16 @@ async fn a_token_in_the_address_is_taken_out_of_it() {
     assert_eq!(browser.ask("document.documentElement.innerHTML.includes('a-token-for-tests')").await, false);
     browser.close().await;
     room.running.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_that_is_lost_on_the_way_in_is_made_again() {
+    let stage = Stage::open(Room::open(demo::home()).await, demo::script).await;
+    stage.hang_up(2);
+    let browser = Browser::open().await;
+    browser.visit(&stage.url()).await;
+    browser.reads("#state", "connected").await;
+    assert_eq!(browser.ask("document.getElementById('door').hidden").await, true);
+    browser.is_unharmed().await;
+    browser.close().await;
 }

@@ -61,7 +61,8 @@ fn script(method: &str, _params: &Value) -> Option<Value> {
             "caps": [EVIL], "commands": [EVIL], "pathEnv": EVIL, "connected": true, "connectedAtMs": 1,
         }]}),
         "device.pair.list" => json!({"pending": [{
-            "requestId": EVIL, "deviceId": EVIL, "displayName": EVIL, "platform": EVIL, "role": EVIL, "remoteIp": EVIL,
+            "requestId": EVIL, "deviceId": EVIL, "displayName": EVIL, "platform": EVIL, "role": EVIL, "roles": [EVIL, EVIL],
+            "scopes": [EVIL], "remoteIp": EVIL,
         }]}),
         "usage.skills" => json!({
             "skills": [{"skill": EVIL, "calls": 1, "tokens": 6, "catalog": 1, "body": 2, "output": 3}],
@@ -77,7 +78,12 @@ fn question(id: &str) -> Value {
         question["request"][name] = EVIL.into();
     }
     question["request"]["commandArgv"] = json!([EVIL, EVIL]);
-    question["request"]["env"] = json!({EVIL: EVIL});
+    for name in ["variables", "envKeys", "skillVariables", "objections"] {
+        question["request"][name] = json!([EVIL, {EVIL: EVIL}]);
+    }
+    question["request"]["always"] = json!([EVIL, {"program": EVIL, "command": EVIL, "cwd": EVIL}]);
+    question["request"]["text"] = EVIL.into();
+    question["request"]["nodeName"] = EVIL.into();
     question
 }
 

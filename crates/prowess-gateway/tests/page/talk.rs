@@ -114,6 +114,10 @@ async fn what_somebody_else_answered_is_seen_by_all() {
 async fn a_device_is_let_in_by_one_click() {
     let (stage, browser) = enter("nodes").await;
     browser.reads("#panel-nodes", "studio").await;
+    // Somebody who would be let in for everything does not look like a machine.
+    browser.reads("#panel-nodes .question:nth-child(1)", "build-box as node").await;
+    browser.reads("#panel-nodes .question:nth-child(2)", "laptop as operator").await;
+    browser.reads("#panel-nodes .question:nth-child(2) .scopes", "operator.read, operator.admin").await;
     browser.click("#panel-nodes .question button.main").await;
     browser.until("document.querySelector('#panel-nodes .grid')").await;
     let asked = || stage.asked("device.pair.approve");

@@ -96,7 +96,8 @@ pub(crate) fn script(method: &str, params: &Value) -> Option<Value> {
             json!({"ok": true})
         }
         "device.pair.list" => json!({"paired": [], "pending": [
-            {"requestId": "r1", "deviceId": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "displayName": "build-box", "platform": "linux", "role": "node", "remoteIp": "192.0.2.17", "ts": now()},
+            {"requestId": "r1", "deviceId": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "displayName": "build-box", "platform": "linux", "role": "node", "roles": ["node"], "scopes": [], "remoteIp": "192.0.2.17", "ts": now()},
+            {"requestId": "r2", "deviceId": "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752", "displayName": "laptop", "platform": "darwin", "role": "operator", "roles": ["operator"], "scopes": ["operator.read", "operator.admin"], "isRepair": true, "remoteIp": "192.0.2.18", "ts": now()},
         ]}),
         "node.list" => json!({"ts": now(), "nodes": [
             {"nodeId": "2b1c1abb05d119c14567a217437d08ac0c103a4d5dd743ad68ae7c9bc716f910", "displayName": "studio", "platform": "darwin", "version": "0.1.0", "caps": ["system"], "commands": ["system.run", "system.run.prepare", "system.which"], "pathEnv": "/opt/homebrew/bin:/usr/bin:/bin", "connectedAtMs": now() - 3_600_000, "paired": true, "connected": true},
@@ -127,6 +128,8 @@ pub(crate) fn question(id: &str, command: &str) -> Value {
         "request": {
             "command": command, "cwd": "/home/me/.openclaw/workspace", "host": "gateway", "security": "allowlist", "ask": "on-miss",
             "agentId": "main", "resolvedPath": "/usr/bin/curl", "sessionKey": "agent:main:main", "nodeId": null, "systemRunPlan": null,
+            "variables": ["LANG=C"], "objections": ["no rule covers /usr/bin/curl"], "decisions": ["allow-once", "allow-always", "deny"],
+            "always": [{"program": "/usr/bin/curl", "command": "curl -s https://wttr.in/Berlin", "cwd": "/home/me/.openclaw/workspace"}],
         },
     })
 }

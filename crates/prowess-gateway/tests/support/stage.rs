@@ -3,6 +3,7 @@
 //! Files come from a real gateway, and so do the answers that a test does not write itself.
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::{SinkExt, StreamExt};
@@ -26,6 +27,8 @@ pub(crate) struct Stage {
     /// What the page asked, in its order.
     asked: Arc<Mutex<Vec<(String, Value)>>>,
     events: broadcast::Sender<String>,
+    /// How many more introductions are hung up on.
+    hang_ups: Arc<AtomicUsize>,
     serving: JoinHandle<()>,
 }
 
@@ -56,19 +59,31 @@ impl Stage {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
         let (events, asked) = (broadcast::Sender::new(1024), Arc::<Mutex<Vec<_>>>::default());
-        let play = Play { real: room.operator().await, script, events: events.clone(), asked: Arc::clone(&asked) };
+        let hang_ups = Arc::<AtomicUsize>::default();
+        let play = Play {
+            real: room.operator().await,
+            script,
+            events: events.clone(),
+            asked: Arc::clone(&asked),
+            hang_ups: Arc::clone(&hang_ups),
+        };
         let behind = room.running.address;
         let serving = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 tokio::spawn(play.clone().serve(stream, behind));
             }
         });
-        Self { _room: room, address, asked, events, serving }
+        Self { _room: room, address, asked, events, hang_ups, serving }
     }
 
     /// Where a browser goes, with the token.
     pub(crate) fn url(&self) -> String {
         format!("http://{}/#token={}", self.address, crate::room::TOKEN)
+    }
+
+    /// Hangs up on the next `times` that the page says who it is.
+    pub(crate) fn hang_up(&self, times: usize) {
+        self.hang_ups.store(times, Ordering::SeqCst);
     }
 
     /// Tells the page something.
@@ -96,6 +111,7 @@ struct Play {
     script: Script,
     events: broadcast::Sender<String>,
     asked: Arc<Mutex<Vec<(String, Value)>>>,
+    hang_ups: Arc<AtomicUsize>,
 }
 
 impl Play {
@@ -127,6 +143,7 @@ impl Play {
             }
             tokio::select! {
                 heard = reader.next() => match heard {
+                    Some(Ok(Message::Text(text))) if self.hangs_up(&text) => return,
                     Some(Ok(Message::Text(text))) => next = self.answer(&text).await,
                     Some(Ok(_)) => {}
                     Some(Err(_)) | None => return,
@@ -134,6 +151,12 @@ impl Play {
                 told = events.recv() => next = told.ok(),
             }
         }
+    }
+
+    fn hangs_up(&self, text: &str) -> bool {
+        let less = |left: usize| left.checked_sub(1);
+        text.contains("\"method\":\"connect\"")
+            && self.hang_ups.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less).is_ok()
     }
 
     async fn answer(&self, text: &str) -> Option<String> {

@@ -120,6 +120,29 @@ async fn a_device_that_shows_its_own_token_as_the_gateways_has_guessed_nothing()
 }
 
 #[tokio::test]
+async fn who_waits_and_asks_for_more_is_told_of_again() {
+    let room = Room::open(Tree::new()).await;
+    let admin = room.operator().await;
+    let mut events = admin.events();
+    let identity = Identity::generate().expect("an identity");
+    let mut ids = Vec::new();
+    for scopes in [&["operator.read"][..], &["operator.read", "operator.admin"]] {
+        let refused = from_elsewhere(&room, &operator(&identity).with_scopes(scopes)).await;
+        let asked = heard(&mut events, "device.pair.requested").await;
+        assert_eq!(
+            (&asked["requestId"], &asked["scopes"]),
+            (&refused["error"]["details"]["requestId"], &json!(scopes))
+        );
+        ids.push(asked["requestId"].clone());
+    }
+    assert_ne!(ids[0], ids[1]);
+    let old = admin.call("device.pair.approve", json!({"requestId": ids[0]})).await.expect_err("it asks for more now");
+    assert_eq!(old.to_string(), "unknown requestId");
+    admin.call("device.pair.approve", json!({"requestId": ids[1]})).await.expect("approved");
+    room.running.end().await;
+}
+
+#[tokio::test]
 async fn nobody_gives_a_device_more_than_they_have() {
     let room = Room::open(Tree::new()).await;
     let identity = Identity::generate().expect("an identity");

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use prowess_exec::approver::{Spoken, Terminal};
+use prowess_exec::approver::{Offer, Spoken, Terminal};
 use prowess_gateway::client::{CallError, Client};
 use prowess_policy::{Answer, shown};
 use serde_json::{Value, json};
@@ -12,8 +12,8 @@ use tokio::task::JoinHandle;
 
 use crate::show::Printer;
 
-/// The most lines of reasons that are shown.
-const MAX_REASONS: usize = 20;
+/// The longest question that is put, in bytes. What cannot be shown whole cannot be approved.
+const MAX_SPOKEN: usize = 512 * 1024;
 
 /// How many questions wait at a desk at most.
 const MAX_WAITING: usize = 256;
@@ -42,25 +42,36 @@ impl Pending {
         self.request["sessionKey"].as_str()
     }
 
-    /// The whole command, one line for each of its lines, with nothing that a terminal would obey.
-    pub(crate) fn command(&self) -> Vec<String> {
-        let command = self.request["command"].as_str().unwrap_or_default();
-        command.split('\n').map(|line| shown(line).to_string()).collect()
-    }
-
     /// As it is put to a person.
     pub(crate) fn spoken(&self) -> Spoken {
-        let mut asked = String::from("\nA command wants to run:\n\n");
-        for line in self.command() {
-            let _ = writeln!(asked, "    {line}");
+        let asked = self.asked();
+        if asked.len() > MAX_SPOKEN {
+            let asked = format!("\nA command wants to run, and is too long to be shown ({} bytes).\n", asked.len());
+            return Spoken { asked, why: String::new(), offer: Offer::Nothing };
         }
-        asked.push('\n');
-        let place = self.request["nodeId"].as_str().or_else(|| self.request["host"].as_str());
+        Spoken { asked, why: self.why(), offer: self.offer() }
+    }
+
+    /// The whole question, with nothing in it that a terminal would obey.
+    fn asked(&self) -> String {
+        let text = |name: &str| self.request[name].as_str();
+        let what = if text("tool").is_some() { "A tool wants to be used" } else { "A command wants to run" };
+        let mut asked = format!("\n{what}:\n\n");
+        for block in [text("command"), text("text")].into_iter().flatten() {
+            for line in block.trim_end_matches('\n').split('\n') {
+                let _ = writeln!(asked, "    {}", shown(line));
+            }
+            asked.push('\n');
+        }
+        let place = match (text("nodeName"), text("nodeId")) {
+            (Some(name), Some(id)) if !name.is_empty() && name != id => Some(format!("{name} ({id})")),
+            (_, id) => id.or_else(|| text("host")).map(str::to_owned),
+        };
         let facts = [
-            ("on", place),
-            ("in", self.request["cwd"].as_str()),
-            ("program", self.request["resolvedPath"].as_str()),
-            ("agent", self.request["agentId"].as_str()),
+            ("on", place.as_deref()),
+            ("in", text("cwd")),
+            ("program", text("resolvedPath")),
+            ("agent", text("agentId")),
             ("session", self.session()),
         ];
         for (name, fact) in facts {
@@ -68,23 +79,35 @@ impl Pending {
                 let _ = writeln!(asked, "  {name:<8} {}", shown(fact));
             }
         }
-        for variable in texts(&self.request["variables"]) {
+        // Some gateways only tell the names.
+        let variables = texts(&self.request["variables"]);
+        let variables = if variables.is_empty() { texts(&self.request["envKeys"]) } else { variables };
+        for variable in variables {
             let _ = writeln!(asked, "  with     {variable}");
+        }
+        for name in texts(&self.request["skillVariables"]) {
+            let _ = writeln!(asked, "  gets     the value that a skill has for {name}");
         }
         for reason in texts(&self.request["objections"]) {
             let _ = writeln!(asked, "  because  {reason}");
         }
-        for rule in self.request["always"].as_array().into_iter().flatten().take(MAX_REASONS) {
-            let text = |name: &str| shown(rule[name].as_str().unwrap_or_default()).to_string();
-            let _ = writeln!(asked, "  always   would allow `{}` in {}", text("command"), text("cwd"));
+        if self.offer() == Offer::Always {
+            for rule in self.request["always"].as_array().into_iter().flatten() {
+                let _ = writeln!(asked, "  always   would allow {}", grant(rule));
+            }
         }
-        Spoken { asked, why: self.why(), may_last: self.may_last() }
+        asked
     }
 
-    /// Whether it can be allowed for good. A gateway that does not say lets it be.
-    fn may_last(&self) -> bool {
-        let decisions = self.request["decisions"].as_array();
-        decisions.is_none_or(|decisions| decisions.iter().any(|decision| decision == "allow-always"))
+    /// What can be answered. A gateway that does not say takes everything.
+    fn offer(&self) -> Offer {
+        let Some(decisions) = self.request["decisions"].as_array() else { return Offer::Always };
+        let has = |word: &str| decisions.iter().any(|decision| decision == word);
+        match (has("allow-once"), has("allow-always")) {
+            (true, true) => Offer::Always,
+            (true, false) => Offer::Once,
+            (false, _) => Offer::Nothing,
+        }
     }
 
     fn why(&self) -> String {
@@ -106,9 +129,24 @@ impl Pending {
     }
 }
 
+/// All of a list, one text each.
 fn texts(value: &Value) -> Vec<String> {
-    let texts = value.as_array().into_iter().flatten().filter_map(Value::as_str);
-    texts.take(MAX_REASONS).map(|text| shown(text).to_string()).collect()
+    value.as_array().into_iter().flatten().map(text).collect()
+}
+
+/// A value as a person may safely see it.
+fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| shown(&value.to_string()).to_string(), |text| shown(text).to_string())
+}
+
+/// What a rule for good would allow: a gateway tells it in parts, a node in its own words.
+fn grant(rule: &Value) -> String {
+    match (rule["program"].as_str(), rule["command"].as_str(), rule["cwd"].as_str()) {
+        (Some(program), Some(command), Some(cwd)) => {
+            format!("{} as `{}` in {}", shown(program), shown(command), shown(cwd))
+        }
+        _ => text(rule),
+    }
 }
 
 /// An answer as it is written on the wire.
@@ -225,13 +263,51 @@ mod tests {
             assert!(spoken.asked.contains(line), "{line}\n{}", spoken.asked);
         }
         assert!(!spoken.asked.contains('\u{1b}'), "{}", spoken.asked);
-        assert!(!spoken.may_last);
+        assert_eq!(spoken.offer, Offer::Once);
         assert!(spoken.why.contains("allowlist") && spoken.why.contains("a3b2"), "{}", spoken.why);
+    }
+
+    #[test]
+    fn a25_nothing_of_a_question_is_left_out() {
+        let variables: Vec<String> = (0..100).map(|at| format!("V{at}=x")).collect();
+        let spoken = pending(&json!({
+            "command": "uname", "variables": variables, "nodeId": "n1", "nodeName": "box",
+            "always": [{"program": "/bin/uname", "command": "uname", "cwd": "/w"}, "/bin/id as `id` in /w"],
+            "skillVariables": ["API_KEY"], "decisions": ["allow-once", "allow-always", "deny"],
+        }))
+        .spoken();
+        let lines = [
+            "  with     V0=x\n",
+            "  with     V99=x\n",
+            "  on       box (n1)\n",
+            "  gets     the value that a skill has for API_KEY\n",
+            "  always   would allow /bin/uname as `uname` in /w\n",
+            "  always   would allow /bin/id as `id` in /w\n",
+        ];
+        for line in lines {
+            assert!(spoken.asked.contains(line), "{line}\n{}", spoken.asked);
+        }
+        assert_eq!(spoken.offer, Offer::Always);
+        let long = json!({"command": "x", "variables": ["x".repeat(MAX_SPOKEN)]});
+        let spoken = pending(&long).spoken();
+        assert!(spoken.offer == Offer::Nothing && spoken.asked.len() < 200, "{}", spoken.asked);
+    }
+
+    #[test]
+    fn a_tool_is_asked_about_with_what_it_would_write() {
+        let spoken = pending(&json!({
+            "command": "edit: edit /a", "tool": "edit", "text": "- old\n+ new\u{1b}[2J\n+ because  all is well\n",
+            "objections": ["it is a skill"], "decisions": ["allow-once", "deny"], "sessionKey": "agent:main:main",
+        }))
+        .spoken();
+        let expected = "\nA tool wants to be used:\n\n    edit: edit /a\n\n    - old\n    + new\\u{1b}[2J\n    + because  all is well\n\n  \
+                        session  agent:main:main\n  because  it is a skill\n";
+        assert_eq!(spoken.asked, expected);
     }
 
     #[test]
     fn a_question_of_openclaw_can_be_answered_for_good() {
         let spoken = pending(&json!({"command": "uname", "systemRunPlan": null, "nodeId": null})).spoken();
-        assert!(spoken.may_last && spoken.why.contains("no other reason"));
+        assert!(spoken.offer == Offer::Always && spoken.why.contains("no other reason"));
     }
 }

@@ -202,7 +202,7 @@ impl RemoteTalk {
                 }
                 let id = safe(&pending.id);
                 if !run.desk.put(pending) {
-                    let text = format!("a command waits for an answer: prowess approvals resolve {id} allow-once");
+                    let text = format!("{id} waits for an answer; prowess approvals watch shows what it is about");
                     run.events.tell(Event::Notice(text));
                 }
             }

@@ -48,9 +48,7 @@ pub(super) async fn update(ask: Ask) -> Answer {
     blocking(move || {
         let changes = changes(&params);
         let file = ConfigFile::new(ask.gateway.agents.context()?.locations.config_path);
-        for change in &changes {
-            file.write(change).map_err(|error| Refusal::unavailable(error.to_string()))?;
-        }
+        file.write_all(&changes).map_err(|error| Refusal::unavailable(error.to_string()))?;
         refresh(&ask.gateway)?;
         let context = ask.gateway.agents.context()?;
         let entry = &context.config.tree()["skills"]["entries"][&params.skill_key];
