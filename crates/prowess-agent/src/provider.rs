@@ -5,6 +5,7 @@
 
 pub mod anthropic;
 pub mod chat;
+mod clients;
 mod fault;
 mod http;
 mod list;
@@ -17,6 +18,7 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use prowess_skills::Secret;
 use serde_json::Value;
 
+pub use clients::Clients;
 pub use http::{MAX_REPLY, SetupError, answer, is_loopback, tls_config};
 
 use crate::message::{Assistant, Block, Cost, StopReason};
@@ -128,7 +130,12 @@ impl fmt::Debug for Remote {
 impl Remote {
     /// The model at `endpoint`. Nothing is sent before it is asked.
     pub fn new(endpoint: Endpoint) -> Result<Self, SetupError> {
-        let http = http::Http::new(&endpoint)?;
+        Self::sharing(endpoint, &Clients::default())
+    }
+
+    /// The same, over a wire that others use as well.
+    pub fn sharing(endpoint: Endpoint, clients: &Clients) -> Result<Self, SetupError> {
+        let http = http::Http::new(&endpoint, clients)?;
         let about = About {
             provider: endpoint.provider.clone(),
             model: endpoint.model.clone(),

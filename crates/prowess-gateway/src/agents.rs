@@ -1,12 +1,13 @@
 //! Agents: which are there, and what does each of them have at hand?
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
+use prowess_agent::provider::Clients;
 use prowess_agent::session::{SessionKey, Sessions, agent_id};
 use prowess_agent::skills::SkillStore;
-use prowess_host::{Cause, Change, Context, Failure, Ground, Live, Opened, View, Watching};
+use prowess_host::{Cause, Change, Context, Failure, Ground, Kept, Live, Opened, View, Watching};
 use prowess_skills::Machine;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
@@ -20,10 +21,12 @@ use crate::wire::Refusal;
 
 /// All agents of the configuration.
 pub(crate) struct Agents {
-    ground: Ground,
-    homes: Mutex<HashMap<String, Arc<AgentHome>>>,
+    kept: Kept,
+    homes: Mutex<HashMap<String, Arc<Place>>>,
+    /// Held while homes are told of it, so that the newest is the last they hear of.
     remote: Mutex<Elsewhere>,
     metrics: Arc<Metrics>,
+    clients: Clients,
     /// Hears of every agent that is used for the first time.
     news: UnboundedSender<Newcomer>,
 }
@@ -34,44 +37,64 @@ type Elsewhere = (Vec<Machine>, Option<String>);
 /// An agent that is used for the first time, and what tells of its changes.
 pub(crate) type Newcomer = (String, Receiver<Change>);
 
+/// Where the home of an agent is, once it is there.
+#[derive(Default)]
+struct Place {
+    home: OnceLock<Arc<AgentHome>>,
+    /// One makes it, and only those who want the same wait.
+    making: Mutex<()>,
+}
+
 /// What one agent has at hand.
 pub(crate) struct AgentHome {
     live: Arc<Live>,
     metrics: Arc<Metrics>,
+    clients: Clients,
 }
 
 impl Agents {
     /// The agents of that ground. Whoever holds the other end of the channel hears of those that are used.
     pub(crate) fn new(ground: Ground, metrics: Arc<Metrics>) -> (Self, UnboundedReceiver<Newcomer>) {
         let (news, heard) = mpsc::unbounded_channel();
-        (Self { ground, homes: Mutex::default(), remote: Mutex::default(), metrics, news }, heard)
+        (
+            Self {
+                kept: Kept::new(ground),
+                homes: Mutex::default(),
+                remote: Mutex::default(),
+                metrics,
+                clients: Clients::default(),
+                news,
+            },
+            heard,
+        )
     }
 
     /// Tells all agents which other machines there are.
     pub(crate) fn set_remote(&self, machines: &[Machine], note: Option<&str>) {
-        let homes: Vec<Arc<AgentHome>> = {
-            let homes = self.homes.lock().unwrap_or_else(PoisonError::into_inner);
-            *self.remote.lock().unwrap_or_else(PoisonError::into_inner) = (machines.to_vec(), note.map(str::to_owned));
-            homes.values().cloned().collect()
-        };
-        for home in homes {
-            home.live.set_remote(machines.to_vec(), note.map(str::to_owned));
+        let mut remote = self.remote.lock().unwrap_or_else(PoisonError::into_inner);
+        *remote = (machines.to_vec(), note.map(str::to_owned));
+        let places: Vec<Arc<Place>> =
+            self.homes.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+        // One that is not there yet looks for itself when it is.
+        for home in places.iter().filter_map(|place| place.home.get()) {
+            home.live.set_remote(remote.0.clone(), remote.1.clone());
         }
     }
 
     /// What was known when the gateway started.
     pub(crate) fn ground(&self) -> &Ground {
-        &self.ground
+        self.kept.ground()
     }
 
     /// What the operator asked for, as it is written now.
-    pub(crate) fn context(&self) -> Result<Context, Refusal> {
-        Context::load(&self.ground).map_err(|failure| refused(&failure))
+    pub(crate) fn context(&self) -> Result<Arc<Context>, Refusal> {
+        self.kept.context().map_err(|failure| refused(&failure))
     }
 
     /// The names of all agents, and which of them is meant when none is named.
     pub(crate) fn names(&self) -> Result<(Vec<String>, String), Refusal> {
-        let agents = self.context()?.config.agents().clone();
+        let context = self.context()?;
+        let agents = context.config.agents();
         let names = agents.list().iter().map(|agent| agent.id.to_string()).collect();
         Ok((names, agents.default_agent().id.to_string()))
     }
@@ -101,24 +124,40 @@ impl Agents {
 
     /// The agent of that name, or the one that is meant when none is named. Looks at the disk.
     pub(crate) fn get(&self, id: Option<&str>) -> Result<Arc<AgentHome>, Refusal> {
-        let (names, default) = self.names()?;
-        let id = id.unwrap_or(&default);
-        if !names.iter().any(|name| name == id) {
+        let context = self.context()?;
+        let agents = context.config.agents();
+        let id = id.unwrap_or(agents.default_agent().id.as_str());
+        if agents.list().iter().all(|agent| agent.id.as_str() != id) {
             return Err(unknown(id));
         }
-        let mut homes = self.homes.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(home) = homes.get(id) {
+        let place = {
+            let mut homes = self.homes.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(homes.entry(id.to_owned()).or_default())
+        };
+        if let Some(home) = place.home.get() {
             return Ok(Arc::clone(home));
         }
-        let live = Live::start(self.ground.for_agent(id), Watching::Configured).map_err(|failure| refused(&failure))?;
-        let (machines, note) = self.remote.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if !machines.is_empty() || note.is_some() {
-            live.set_remote(machines, note);
+        let _alone = place.making.lock().unwrap_or_else(PoisonError::into_inner);
+        match place.home.get() {
+            Some(home) => Ok(Arc::clone(home)),
+            None => self.make(id, &place),
         }
+    }
+
+    /// Loads what an agent has at hand. The caller is the only one who does that for it.
+    fn make(&self, id: &str, place: &Place) -> Result<Arc<AgentHome>, Refusal> {
+        let ground = self.ground().for_agent(id);
+        let live = Live::start(ground, Watching::Configured).map_err(|failure| refused(&failure))?;
+        let made = AgentHome { live, metrics: Arc::clone(&self.metrics), clients: self.clients.clone() };
+        let home = Arc::clone(place.home.get_or_init(|| Arc::new(made)));
+        // It is looked for after the home is there: whoever changes it later finds the home.
+        let remote = self.remote.lock().unwrap_or_else(PoisonError::into_inner);
+        if !remote.0.is_empty() || remote.1.is_some() {
+            home.live.set_remote(remote.0.clone(), remote.1.clone());
+        }
+        drop(remote);
         // Where nobody listens, nobody has to be told.
-        let _ = self.news.send((id.to_owned(), live.changes()));
-        let home = Arc::new(AgentHome { live, metrics: Arc::clone(&self.metrics) });
-        homes.insert(id.to_owned(), Arc::clone(&home));
+        let _ = self.news.send((id.to_owned(), home.live.changes()));
         Ok(home)
     }
 }
@@ -145,6 +184,11 @@ impl AgentHome {
     /// What a new session begins with. Looks at the disk.
     pub(crate) fn open(&self) -> Opened {
         self.live.open()
+    }
+
+    /// Over which wires its models are asked.
+    pub(crate) fn clients(&self) -> Clients {
+        self.clients.clone()
     }
 
     /// Where its newest skills are.
@@ -195,4 +239,33 @@ pub(crate) fn section(tree: &Value, id: &str) -> Value {
     let mut entries = section["entries"].as_object().into_iter().flatten();
     let own = own.or_else(|| entries.find(|(known, _)| agent_id(known) == id).map(|(_, entry)| entry));
     own.cloned().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use prowess_config::Env;
+    use prowess_host::Flags;
+    use prowess_testkit::Tree;
+
+    use super::*;
+
+    #[test]
+    fn an_agent_that_is_being_loaded_stops_nobody_else() {
+        let written = "{ agents: { list: [{ id: 'a' }, { id: 'b', default: true }] } }";
+        let tree = Tree::new().file(".openclaw/openclaw.json", written);
+        let home = tree.root().to_string_lossy().into_owned();
+        let env = Env::from_iter([("HOME", home.as_str())]);
+        let ground = Ground { flags: Flags::default(), env, cwd: tree.root().to_owned() };
+        let (agents, mut news) = Agents::new(ground, Arc::new(Metrics::new(&[])));
+        let place: Arc<Place> = Arc::default();
+        agents.homes.lock().expect("nobody panicked").insert("a".to_owned(), Arc::clone(&place));
+        let loading = place.making.lock().expect("nobody panicked");
+        let first = agents.get(None).expect("the other agent");
+        assert!(Arc::ptr_eq(&first, &agents.get(Some("b")).expect("the same")), "it is loaded once");
+        drop(loading);
+        agents.get(Some("a")).expect("an agent");
+        let heard: Vec<String> = std::iter::from_fn(|| news.try_recv().ok()).map(|(id, _)| id).collect();
+        assert_eq!(heard, ["b", "a"]);
+        assert!(agents.get(Some("c")).is_err());
+    }
 }

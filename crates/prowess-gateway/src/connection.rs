@@ -3,29 +3,37 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket};
 use bytes::Bytes;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
+use hyper::upgrade::Upgraded;
+use hyper_util::rt::TokioIo;
 use prowess_agent::message::now;
 use tokio::time::timeout;
+use tokio_tungstenite::tungstenite::error::ProtocolError;
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
 use crate::aside::blocking;
 use crate::caller::Caller;
 use crate::gateway::Gateway;
 use crate::handshake::{self, Entered};
-use crate::hub::{Farewell, Guest, Mail, Out, Urgency};
+use crate::hub::{Batch, Farewell, Guest, Mail, Out, Urgency};
 use crate::methods::{self, Ask};
 use crate::pairing::Pairing;
 use crate::scope::Role;
 use crate::server::Meter;
+use crate::socket::Socket;
 use crate::wire::{self, Malformed, Refusal};
 
 /// How long the last word may take, and how long we wait for the other side to hang up first.
 const LAST_WORD: Duration = Duration::from_secs(2);
 
+/// What clients are spoken with on.
+pub(crate) type Link = Socket<TokioIo<Upgraded>>;
+
 /// Holds a connection until one of both ends it.
-pub(crate) async fn hold(gateway: Arc<Gateway>, socket: WebSocket, caller: Caller, meter: Arc<Meter>) {
+pub(crate) async fn hold(gateway: Arc<Gateway>, socket: Link, caller: Caller, meter: Arc<Meter>) {
     let (mut writer, mut reader) = socket.split();
     // The handshake needs much more memory than a client that only listens, so it has a place of its own for a while.
     let greeted =
@@ -55,8 +63,8 @@ pub(crate) async fn hold(gateway: Arc<Gateway>, socket: WebSocket, caller: Calle
 async fn converse(
     gateway: &Arc<Gateway>,
     entered: Entered,
-    writer: &mut SplitSink<WebSocket, Message>,
-    reader: &mut SplitStream<WebSocket>,
+    writer: &mut SplitSink<Link, Message>,
+    reader: &mut SplitStream<Link>,
 ) -> Option<Farewell> {
     let guest = Arc::clone(&entered.guest);
     // It is there before it is told what is there, so that nothing is missed in between.
@@ -91,47 +99,70 @@ async fn second_look(pairing: &Arc<Pairing>, device: Option<&str>, role: Role) -
 }
 
 async fn write(
-    writer: &mut SplitSink<WebSocket, Message>,
+    writer: &mut SplitSink<Link, Message>,
     welcome: String,
     mut mail: Mail,
     patience: Duration,
 ) -> Option<Farewell> {
-    let (mut message, mut length) = (Message::Text(welcome.into()), None);
+    let mut batch = Batch { frames: vec![Out::Text(welcome.into())], cost: 0 };
     loop {
+        let Batch { frames, cost } = batch;
         let sent = tokio::select! {
             biased;
             farewell = mail.cut() => return Some(farewell),
-            sent = timeout(patience, writer.send(message)) => sent,
+            sent = timeout(patience, write_together(writer, frames)) => sent,
         };
         match sent {
-            Ok(Ok(())) => length.into_iter().for_each(|length| mail.written(length)),
+            Ok(Ok(None)) => mail.written(cost),
+            Ok(Ok(Some(farewell))) => return Some(farewell),
             Ok(Err(_)) => return None,
             Err(_) => return Some(Farewell::new(1008, "slow consumer")),
         }
-        (message, length) = match mail.next().await? {
-            Out::Text(text) => {
-                let length = text.len();
-                (Message::Text(text), Some(length))
-            }
-            Out::Ping => (Message::Ping(Bytes::new()), None),
-            Out::Close(farewell) => return Some(farewell),
-        };
+        batch = mail.batch().await?;
     }
 }
 
-async fn read(gateway: &Arc<Gateway>, guest: &Arc<Guest>, reader: &mut SplitStream<WebSocket>) -> Option<Farewell> {
+/// Writes frames, up to the last word, which is given back.
+async fn write_together(writer: &mut SplitSink<Link, Message>, frames: Vec<Out>) -> Result<Option<Farewell>, Error> {
+    let mut last = None;
+    for frame in frames {
+        match frame {
+            Out::Text(text) => writer.feed(Message::Text(text)).await?,
+            Out::Ping => writer.feed(Message::Ping(Bytes::new())).await?,
+            Out::Close(farewell) => last = Some(farewell),
+        }
+    }
+    writer.flush().await?;
+    Ok(last)
+}
+
+async fn read(gateway: &Arc<Gateway>, guest: &Arc<Guest>, reader: &mut SplitStream<Link>) -> Option<Farewell> {
     let mut noted = Noted::default();
     loop {
-        let Ok(message) = reader.next().await? else {
-            noted.log(guest, "too large or broken");
-            return Some(Farewell::new(1009, "message too big"));
+        let message = match reader.next().await? {
+            Ok(message) => message,
+            // Who hangs up without a word has done nothing wrong.
+            Err(
+                Error::Io(_)
+                | Error::ConnectionClosed
+                | Error::AlreadyClosed
+                | Error::Protocol(ProtocolError::ResetWithoutClosingHandshake),
+            ) => return None,
+            Err(Error::Capacity(_)) => {
+                noted.log(guest, "too large");
+                return Some(Farewell::new(1009, "message too big"));
+            }
+            Err(_) => {
+                noted.log(guest, "broken");
+                return Some(Farewell::new(1002, "protocol error"));
+            }
         };
         gateway.hub.heard(guest);
         match message {
             Message::Text(text) => hear(gateway, guest, &text, &mut noted),
             Message::Binary(_) => noted.log(guest, "binary"),
             Message::Close(_) => return None,
-            Message::Ping(_) | Message::Pong(_) => {}
+            Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => {}
         }
     }
 }
@@ -190,9 +221,9 @@ impl Noted {
 
 /// Says the last word, and gives the other side a moment to hear it: hanging up on what it still says would make its
 /// system throw the last word away.
-async fn part(writer: &mut SplitSink<WebSocket, Message>, reader: &mut SplitStream<WebSocket>, farewell: Farewell) {
+async fn part(writer: &mut SplitSink<Link, Message>, reader: &mut SplitStream<Link>, farewell: Farewell) {
     let Farewell { code, reason } = farewell;
-    let close = Message::Close(Some(CloseFrame { code, reason: reason.into() }));
+    let close = Message::Close(Some(CloseFrame { code: code.into(), reason: reason.into() }));
     let part = async {
         writer.send(close).await.ok()?;
         while let Some(Ok(message)) = reader.next().await {

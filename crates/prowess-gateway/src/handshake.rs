@@ -8,15 +8,16 @@ mod hello;
 
 use std::sync::Arc;
 
-use axum::extract::ws::{Message, WebSocket};
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
 use prowess_agent::message::now;
 use serde_json::json;
+use tokio_tungstenite::tungstenite::Message;
 
 use crate::aside::blocking;
 use crate::auth::{self, Denied};
 use crate::caller::Caller;
+use crate::connection::Link;
 use crate::device::{Claim, Statement};
 use crate::gateway::Gateway;
 use crate::hub::{Audience, Conduct, Farewell, Guest, Mail, Outbox, Urgency};
@@ -63,8 +64,8 @@ impl From<Refusal> for Turned {
 pub(crate) async fn greet(
     gateway: &Arc<Gateway>,
     caller: &Caller,
-    writer: &mut SplitSink<WebSocket, Message>,
-    reader: &mut SplitStream<WebSocket>,
+    writer: &mut SplitSink<Link, Message>,
+    reader: &mut SplitStream<Link>,
 ) -> Result<Entered, Farewell> {
     let gone = |_| Farewell::new(1000, "");
     let nonce = uuid::Uuid::new_v4().to_string();
@@ -83,11 +84,11 @@ pub(crate) async fn greet(
 }
 
 /// The first thing that a client says.
-async fn listen(caller: &Caller, reader: &mut SplitStream<WebSocket>) -> Result<Request, Farewell> {
+async fn listen(caller: &Caller, reader: &mut SplitStream<Link>) -> Result<Request, Farewell> {
     loop {
         let text = match reader.next().await {
             Some(Ok(Message::Text(text))) => text,
-            Some(Ok(Message::Ping(_) | Message::Pong(_))) => continue,
+            Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => continue,
             Some(Ok(Message::Binary(_))) => {
                 log(caller, "a binary message");
                 return Err(Farewell::new(1003, "text expected"));

@@ -18,13 +18,17 @@ use axum::body::Body;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::{FromRequestParts, Request, State, WebSocketUpgrade};
 use axum::http::header::{
-    ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, REFERRER_POLICY, RETRY_AFTER, UPGRADE, X_CONTENT_TYPE_OPTIONS,
+    ALLOW, AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, REFERRER_POLICY, RETRY_AFTER, SEC_WEBSOCKET_ACCEPT,
+    SEC_WEBSOCKET_KEY, UPGRADE, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
 use prowess_agent::message::now;
 use serde_json::{Value, json};
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tower::ServiceExt;
 
 use crate::auth::{Denied, Shown};
@@ -34,10 +38,8 @@ use crate::gateway::Gateway;
 use crate::metrics::serve;
 use crate::page;
 use crate::server::Visitor;
-use crate::wire::{MAX_FIRST_FRAME, MAX_FRAME};
-
-/// What is set aside for reading from each client: most only listen.
-const READ_BUFFER: usize = 2 * 1024;
+use crate::socket::Socket;
+use crate::wire::MAX_FIRST_FRAME;
 
 /// What each path answers, in the order in which they are looked at.
 pub(crate) fn router(gateway: Arc<Gateway>) -> Router {
@@ -79,21 +81,28 @@ pub(crate) async fn answer(
 
 async fn upgrade(gateway: Arc<Gateway>, request: Request, Visitor { peer, meter }: Visitor) -> Response {
     let (mut parts, _) = request.into_parts();
-    let upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection> =
+    let coming = parts.extensions.get::<OnUpgrade>().cloned();
+    // Its rules count, but the socket is our own.
+    let checked: Result<WebSocketUpgrade, WebSocketUpgradeRejection> =
         WebSocketUpgrade::from_request_parts(&mut parts, &()).await;
-    let upgrade = match upgrade {
-        Ok(upgrade) => upgrade,
-        Err(rejection) => return rejection.into_response(),
+    if let Err(rejection) = checked {
+        return rejection.into_response();
+    }
+    let (Some(coming), Some(key)) = (coming, parts.headers.get(SEC_WEBSOCKET_KEY)) else {
+        return StatusCode::UPGRADE_REQUIRED.into_response();
     };
+    let accept = derive_accept_key(key.as_bytes());
     let caller = Caller::of(peer, &parts.headers, &gateway.settings);
     meter.limit(MAX_FIRST_FRAME);
     let connections = gateway.connections.clone();
-    upgrade
-        .max_message_size(MAX_FRAME)
-        .max_frame_size(MAX_FRAME)
-        .read_buffer_size(READ_BUFFER)
-        .write_buffer_size(0)
-        .on_upgrade(move |socket| connections.track_future(connection::hold(gateway, socket, caller, meter)))
+    connections.spawn(async move {
+        match coming.await {
+            Ok(stream) => connection::hold(gateway, Socket::new(TokioIo::new(stream)).await, caller, meter).await,
+            Err(error) => tracing::debug!(from = %caller.peer, "a connection ended: {error}"),
+        }
+    });
+    let agreed = [(CONNECTION, "upgrade"), (UPGRADE, "websocket"), (SEC_WEBSOCKET_ACCEPT, accept.as_str())];
+    (StatusCode::SWITCHING_PROTOCOLS, agreed).into_response()
 }
 
 /// Whether a request may use what only clients with the gateway's secret may use.

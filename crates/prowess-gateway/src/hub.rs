@@ -6,10 +6,10 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use axum::extract::ws::Utf8Bytes;
 use serde_json::Value;
+use tokio_tungstenite::tungstenite::Utf8Bytes;
 
-pub(crate) use outbox::{Farewell, Mail, Out, Outbox, Urgency};
+pub(crate) use outbox::{Batch, Farewell, Mail, Out, Outbox, Urgency};
 
 use crate::scope::{Role, Scope};
 use crate::wire::{self, StateVersion};
@@ -140,6 +140,11 @@ impl Hub {
         self.lock().remove(conn);
     }
 
+    /// How many are here now.
+    pub(crate) fn count(&self) -> usize {
+        self.lock().len()
+    }
+
     /// Everybody who is here now.
     pub(crate) fn guests(&self) -> Vec<Arc<Guest>> {
         self.lock().values().cloned().collect()
@@ -159,17 +164,20 @@ impl Hub {
         urgency: Urgency,
         state: Option<StateVersion>,
     ) {
-        let guests = self.lock();
+        // Nobody waits for it to be written, for it may be long.
+        let event = wire::Event::write(name, payload);
         if let Audience::Only(conns) = audience {
-            let text = Utf8Bytes::from(wire::event_of(name, payload, None, state));
+            let text = Utf8Bytes::from(event.finish(None, state));
+            let guests = self.lock();
             for guest in conns.iter().filter_map(|conn| guests.get(conn)) {
                 guest.outbox.send(text.clone(), urgency);
             }
             return;
         }
+        let guests = self.lock();
         // The number is given under the lock, so that everybody hears events in their order.
         let seq = self.seq.fetch_add(1, Ordering::Relaxed) + 1;
-        let text = Utf8Bytes::from(wire::event_of(name, payload, Some(seq), state));
+        let text = Utf8Bytes::from(event.finish(Some(seq), state));
         for guest in guests.values() {
             let hears = match audience {
                 Audience::Everybody => true,

@@ -34,6 +34,7 @@ mod runs;
 mod scope;
 mod server;
 pub mod settings;
+mod socket;
 mod telemetry;
 mod throttle;
 pub mod wire;

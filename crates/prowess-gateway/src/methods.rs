@@ -26,8 +26,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Instant;
 
-use axum::extract::ws::Utf8Bytes;
 use serde_json::{Value, json};
+use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 use crate::gateway::Gateway;
 use crate::hub::{Guest, Urgency};

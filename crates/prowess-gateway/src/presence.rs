@@ -3,6 +3,7 @@
 //! Also how often that, and how we are, has changed: clients keep copies and want to know whether theirs are old.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use prowess_agent::message::now;
@@ -25,6 +26,18 @@ pub(crate) struct Presence {
     around: Mutex<Around>,
     /// Rings when somebody comes or goes.
     pub(crate) changed: Notify,
+    /// Whether somebody finds out how we are.
+    is_looking: AtomicBool,
+}
+
+/// Somebody finds out how we are, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Looking<'a>(&'a AtomicBool);
+
+impl Drop for Looking<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
 }
 
 #[derive(Debug)]
@@ -46,7 +59,7 @@ impl Presence {
     pub(crate) fn new() -> Self {
         let around =
             Around { entries: HashMap::new(), version: StateVersion { presence: 1, health: 1 }, health: json!({}) };
-        Self { own: own(), around: Mutex::new(around), changed: Notify::new() }
+        Self { own: own(), around: Mutex::new(around), changed: Notify::new(), is_looking: AtomicBool::new(false) }
     }
 
     /// Somebody came.
@@ -95,6 +108,12 @@ impl Presence {
     /// How we are, as it was found out last.
     pub(crate) fn health(&self) -> Value {
         self.lock().health.clone()
+    }
+
+    /// Says that somebody finds out how we are, unless somebody does already.
+    pub(crate) fn look(&self) -> Option<Looking<'_>> {
+        let is_free = self.is_looking.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok();
+        is_free.then(|| Looking(&self.is_looking))
     }
 
     /// Notes how we are.

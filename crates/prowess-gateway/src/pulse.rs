@@ -10,8 +10,11 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
 use crate::gateway::Gateway;
 use crate::hub::{Audience, Urgency};
 
-/// How long comings and goings are gathered before everybody is told: many come and go at once.
+/// How long comings and goings are gathered before everybody is told: many come and go at once. The more hear of it, the
+/// longer it takes to tell them, up to a bound.
 const GATHER: Duration = Duration::from_millis(250);
+const GATHER_FOR_EACH: Duration = Duration::from_millis(1);
+const LONGEST_GATHER: Duration = Duration::from_secs(3);
 
 /// Gives signs of life, and asks for them.
 pub(crate) async fn ticks(gateway: Arc<Gateway>) {
@@ -28,6 +31,11 @@ pub(crate) async fn ticks(gateway: Arc<Gateway>) {
     }
 }
 
+fn gather(guests: usize) -> Duration {
+    let for_all = GATHER_FOR_EACH.saturating_mul(u32::try_from(guests).unwrap_or(u32::MAX));
+    GATHER.saturating_add(for_all).min(LONGEST_GATHER)
+}
+
 /// Tells everybody who came and who went.
 pub(crate) async fn presence(gateway: Arc<Gateway>) {
     loop {
@@ -37,10 +45,21 @@ pub(crate) async fn presence(gateway: Arc<Gateway>) {
         }
         tokio::select! {
             () = gateway.stop.cancelled() => return,
-            () = sleep(GATHER) => {}
+            () = sleep(gather(gateway.hub.count())) => {}
         }
         let payload = json!({"presence": gateway.presence.list()});
         let state = Some(gateway.presence.version());
         gateway.hub.tell_state(Audience::Operators, "presence", &payload, Urgency::Droppable, state);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_more_there_are_the_less_often_they_are_told_who_comes_and_goes() {
+        let millis = [0, 100, 1_000, 1_000_000].map(|guests| gather(guests).as_millis());
+        assert_eq!(millis, [250, 350, 1_250, 3_000]);
     }
 }

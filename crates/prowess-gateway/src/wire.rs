@@ -160,11 +160,39 @@ struct EventFrame<'a> {
     r#type: &'static str,
     event: &'a str,
     payload: &'a Value,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    seq: Option<u64>,
-    #[serde(rename = "stateVersion", skip_serializing_if = "Option::is_none")]
-    state: Option<StateVersion>,
 }
+
+/// An event that is written but for its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Event(String);
+
+impl Event {
+    /// Writes what may be long.
+    pub(crate) fn write(name: &str, payload: &Value) -> Self {
+        let mut text = write(&EventFrame { r#type: "event", event: name, payload });
+        text.pop();
+        text.reserve(MAX_END);
+        Self(text)
+    }
+
+    /// The text of it, with its number if it has one, and the state that it belongs to.
+    pub(crate) fn finish(self, seq: Option<u64>, state: Option<StateVersion>) -> String {
+        let Self(mut text) = self;
+        if let Some(seq) = seq {
+            text.push_str(",\"seq\":");
+            text.push_str(&seq.to_string());
+        }
+        if let Some(state) = state {
+            text.push_str(",\"stateVersion\":");
+            text.push_str(&write(&state));
+        }
+        text.push('}');
+        text
+    }
+}
+
+/// How long the end of an event is at most.
+const MAX_END: usize = 128;
 
 /// The text of an answer.
 #[must_use]
@@ -179,13 +207,7 @@ pub fn answer(id: &str, result: &Result<Value, Refusal>) -> String {
 /// The text of an event; those that go to everybody have a number.
 #[must_use]
 pub fn event(name: &str, payload: &Value, seq: Option<u64>) -> String {
-    event_of(name, payload, seq, None)
-}
-
-/// The text of an event that also tells which state it belongs to.
-#[must_use]
-pub fn event_of(name: &str, payload: &Value, seq: Option<u64>, state: Option<StateVersion>) -> String {
-    write(&EventFrame { r#type: "event", event: name, payload, seq, state })
+    Event::write(name, payload).finish(seq, None)
 }
 
 fn write(frame: &impl Serialize) -> String {
@@ -336,7 +358,7 @@ mod tests {
         );
         let state = StateVersion { presence: 2, health: 3 };
         assert_eq!(
-            event_of("presence", &json!({}), Some(4), Some(state)),
+            Event::write("presence", &json!({})).finish(Some(4), Some(state)),
             r#"{"type":"event","event":"presence","payload":{},"seq":4,"stateVersion":{"presence":2,"health":3}}"#
         );
         assert_eq!(event("tick", &json!({"ts": 1}), None), r#"{"type":"event","event":"tick","payload":{"ts":1}}"#);

@@ -8,7 +8,7 @@ use prowess_agent::agent::{Limits, PromptSettings};
 use prowess_agent::embedded::{Act, Embedded, MayRun};
 use prowess_agent::model::{Model, Thinking};
 use prowess_agent::prompt::{PromptInputs, Runtime, SystemPrompt, assemble, bootstrap};
-use prowess_agent::provider::{Endpoint, Remote};
+use prowess_agent::provider::{Clients, Endpoint, Remote};
 use prowess_agent::scripted::Scripted;
 use prowess_agent::session::{SessionKey, Sessions};
 use prowess_agent::settings::{Choice, Configured, Settings, choose};
@@ -37,6 +37,8 @@ pub struct Parts {
     pub skills: SkillStore,
     /// Who is asked.
     pub approver: Arc<dyn Approver>,
+    /// Over which wires its models are asked.
+    pub clients: Clients,
     /// What it may call besides the tools that every agent has.
     pub tools: Vec<Arc<dyn Tool>>,
     /// What is put around each tool that every agent has.
@@ -152,7 +154,7 @@ fn models(
     wanted: &Wanted,
 ) -> Result<(Arc<dyn Model>, Fallbacks), Failure> {
     let remote = |model: &Configured| -> Result<Arc<dyn Model>, Failure> {
-        Ok(Arc::new(Remote::new(Endpoint::from(model)).map_err(Failure::input)?))
+        Ok(Arc::new(Remote::sharing(Endpoint::from(model), &parts.clients).map_err(Failure::input)?))
     };
     match choice {
         Choice::Embedded => {

@@ -11,6 +11,7 @@ mod conversation;
 pub mod cost;
 mod failure;
 pub mod fix;
+mod kept;
 mod live;
 mod setting;
 mod share;
@@ -21,6 +22,7 @@ pub use assembly::{Around, Parts, Reads, Wanted, agent, model_settings, name, se
 pub use context::{Context, Flags, Ground, View};
 pub use conversation::{skills, workspace};
 pub use failure::{Failure, Fault};
+pub use kept::Kept;
 pub use live::{Cause, Change, Live, Opened, Stats, Watching};
 pub use setting::{base, exec};
 pub use share::Shares;

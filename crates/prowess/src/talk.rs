@@ -7,6 +7,7 @@ use prowess_agent::event::{End, Event, Events};
 use prowess_agent::frame::Frames;
 use prowess_agent::message::Usage;
 use prowess_agent::prompt::SystemPrompt;
+use prowess_agent::provider::Clients;
 use prowess_agent::session::SessionKey;
 use prowess_agent::{Conversation, Outcome, Run};
 use prowess_exec::approver::{Approver, ReadOnly};
@@ -63,7 +64,7 @@ impl Talk {
         let mut talk = Self {
             globals: globals.clone(),
             live,
-            parts: Parts { exec, skills, approver, tools: Vec::new(), around: None },
+            parts: Parts { exec, skills, approver, clients: Clients::default(), tools: Vec::new(), around: None },
             wanted,
             printer: printer.clone(),
             conversation: None,

@@ -17,6 +17,7 @@ use serde_json::Value;
 use sse_stream::SseByteStream;
 use thiserror::Error;
 
+use super::clients::{Clients, IDLE};
 use super::fault::{self, Refusal};
 use super::{Endpoint, Reader};
 use crate::model::{Api, Delta, ModelError};
@@ -25,10 +26,6 @@ use crate::model::{Api, Delta, ModelError};
 pub const MAX_REPLY: u64 = 32 * 1024 * 1024;
 /// How much of an error's body is read.
 const MAX_ERROR_BODY: usize = 16 * 1024;
-/// How long connecting may take.
-const CONNECT: Duration = Duration::from_secs(20);
-/// How long nothing may come. Local models read long prompts for minutes before their first word.
-const IDLE: Duration = Duration::from_secs(300);
 /// How long the end of an answer is waited for when all of it is there, so that the connection can be used again.
 const LINGER: Duration = Duration::from_millis(100);
 
@@ -85,22 +82,11 @@ pub(super) struct Http {
 type Bytes = BoxStream<'static, Result<Vec<u8>, ModelError>>;
 
 impl Http {
-    pub(super) fn new(endpoint: &Endpoint) -> Result<Self, SetupError> {
+    pub(super) fn new(endpoint: &Endpoint, clients: &Clients) -> Result<Self, SetupError> {
         let provider = endpoint.provider.clone();
         let url = url(endpoint).map_err(|why| SetupError::BaseUrl { provider: provider.clone(), why })?;
         let headers = headers(endpoint)?;
-        let tls = |why: String| SetupError::Tls { provider: provider.clone(), why };
-        let mut builder = Client::builder()
-            .tls_backend_preconfigured(tls_config(&url).map_err(|error| tls(error.to_string()))?)
-            // A key must not follow a redirect to somebody else.
-            .redirect(reqwest::redirect::Policy::none())
-            .connect_timeout(CONNECT)
-            .read_timeout(IDLE)
-            .user_agent(concat!("prowess/", env!("CARGO_PKG_VERSION")));
-        if is_loopback(&url) {
-            builder = builder.no_proxy();
-        }
-        let client = builder.build().map_err(|error| tls(reasons(error)))?;
+        let client = clients.get(&url).map_err(|why| SetupError::Tls { provider: provider.clone(), why })?;
         Ok(Self { provider, client, url, headers })
     }
 
@@ -410,7 +396,7 @@ fn silent(provider: &str) -> ModelError {
 }
 
 /// An error and its causes in one line. Its URL is left out: it can carry a key.
-fn reasons(error: reqwest::Error) -> String {
+pub(super) fn reasons(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut reasons = error.to_string();
     let mut cause = error.source();

@@ -25,8 +25,9 @@ const REFRESH: Duration = Duration::from_secs(5 * 60);
 /// How long a lock file without a word in it is given: somebody may be about to write it.
 const BLANK_PATIENCE: Duration = Duration::from_millis(250);
 
-/// How often one looks whether a lock is free.
+/// How often one looks whether a lock is free: seldom when it takes long, for many may wait for the same.
 const PAUSE: Duration = Duration::from_millis(2);
+const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
 /// The most that is read of a lock file.
 const MAX_BYTES: u64 = 4_096;
@@ -114,7 +115,7 @@ impl Lock {
                 Attempt::Blank if waited >= for_blanks => return Err(LockError::Held(None)),
                 Attempt::Vanished if vanished == MAX_ATTEMPTS => return Err(LockError::Held(None)),
                 Attempt::Vanished => vanished += 1,
-                Attempt::Held(_) | Attempt::Blank => std::thread::sleep(PAUSE),
+                Attempt::Held(_) | Attempt::Blank => std::thread::sleep((waited / 4).clamp(PAUSE, LONGEST_PAUSE)),
             }
         }
     }

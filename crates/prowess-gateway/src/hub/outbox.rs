@@ -7,11 +7,14 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use axum::extract::ws::Utf8Bytes;
 use tokio::sync::{Notify, mpsc};
+use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 /// What a frame costs besides its text.
 const OVERHEAD: usize = 64;
+
+/// How much is written together, in frames and bytes; the last may go beyond the bytes.
+const TOGETHER: (usize, usize) = (64, 64 * 1024);
 
 /// What waits to be written to a client.
 #[derive(Debug)]
@@ -46,6 +49,15 @@ pub(crate) enum Out {
     Close(Farewell),
 }
 
+/// What is written together.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    /// In this order.
+    pub(crate) frames: Vec<Out>,
+    /// What they count for.
+    pub(crate) cost: usize,
+}
+
 /// The last word to a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Farewell {
@@ -62,6 +74,16 @@ pub(crate) enum Urgency {
     Droppable,
     /// The client is sent away.
     Needed,
+}
+
+impl Out {
+    /// What it counts for while it waits.
+    fn cost(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len() + OVERHEAD,
+            Self::Ping | Self::Close(_) => 0,
+        }
+    }
 }
 
 /// How many bytes a close frame has room for in its reason.
@@ -132,9 +154,23 @@ impl Mail {
         }
     }
 
-    /// A frame of that many bytes was written.
-    pub(crate) fn written(&self, bytes: usize) {
-        self.load.bytes.fetch_sub(bytes + OVERHEAD, Ordering::Relaxed);
+    /// The next thing to be written, and what waits behind it, up to the last word. Nothing when nobody can send any more.
+    pub(crate) async fn batch(&mut self) -> Option<Batch> {
+        let first = self.next().await?;
+        let mut batch = Batch { cost: first.cost(), frames: vec![first] };
+        let (most, bytes) = TOGETHER;
+        let is_last = |out: &Out| matches!(out, Out::Close(_));
+        while batch.frames.len() < most && batch.cost < bytes && !batch.frames.last().is_some_and(is_last) {
+            let Ok(next) = self.queue.try_recv() else { break };
+            batch.cost += next.cost();
+            batch.frames.push(next);
+        }
+        Some(batch)
+    }
+
+    /// Frames that count for so much were written.
+    pub(crate) fn written(&self, cost: usize) {
+        self.load.bytes.fetch_sub(cost, Ordering::Relaxed);
     }
 
     /// Waits until the connection is to be ended at once.
@@ -165,7 +201,7 @@ mod tests {
         for _ in 0..count {
             kinds.push(match mail.next().await {
                 Some(Out::Text(text)) => {
-                    mail.written(text.len());
+                    mail.written(text.len() + OVERHEAD);
                     format!("text {}", text.len())
                 }
                 Some(Out::Ping) => "ping".to_owned(),
@@ -207,6 +243,23 @@ mod tests {
             written += 1;
         }
         assert_eq!(written, 100);
+    }
+
+    #[tokio::test]
+    async fn what_waits_is_taken_together_within_bounds_and_up_to_the_last_word() {
+        let (outbox, mut mail) = Outbox::new(1_000_000);
+        (0..=TOGETHER.0).for_each(|_| outbox.send(text(1), Urgency::Needed));
+        let first = mail.batch().await.expect("frames");
+        assert_eq!((first.frames.len(), first.cost), (TOGETHER.0, TOGETHER.0 * (1 + OVERHEAD)));
+        mail.written(first.cost);
+        assert_eq!(mail.batch().await.expect("the rest").frames.len(), 1);
+        (0..3).for_each(|_| outbox.send(text(TOGETHER.1 / 2), Urgency::Needed));
+        assert_eq!(mail.batch().await.expect("large ones").frames.len(), 2);
+        outbox.ping();
+        outbox.close(1012, "");
+        outbox.ping();
+        let last = mail.batch().await.expect("the last word").frames;
+        assert!(matches!(last.as_slice(), [Out::Text(_), Out::Ping, Out::Close(_)]), "{last:?}");
     }
 
     #[tokio::test]

@@ -31,6 +31,9 @@ pub(super) const METHODS: &[Method] = &[
 /// How often everybody is told how the gateway is.
 const EVERY: Duration = Duration::from_secs(60);
 
+/// After how many milliseconds what is known is found out again while it is told.
+const YOUNG: u64 = 1_000;
+
 /// How many sessions are named.
 const RECENT: usize = 5;
 const RECENT_IN_STATUS: usize = 10;
@@ -38,8 +41,25 @@ const RECENT_IN_STATUS: usize = 10;
 /// How much of an index of sessions is read.
 const MAX_INDEX: u64 = 64 * 1024 * 1024;
 
+/// How the gateway is, as far as it is known; what is known is found out again beside that. Who wants to wait for what is
+/// true now says so.
 async fn health(ask: Ask) -> Answer {
-    blocking(move || snapshot(&ask.gateway)).await?
+    let gateway = ask.gateway;
+    let known = gateway.presence.health();
+    let age = known["ts"].as_u64().map(|at| now().saturating_sub(at));
+    let is_told = age.is_some_and(|age| u128::from(age) < EVERY.as_millis()) && ask.request.params["probe"] != true;
+    if !is_told {
+        return renew(&gateway).await;
+    }
+    if age.is_some_and(|age| age >= YOUNG) {
+        let again = Arc::clone(&gateway);
+        gateway.tasks.spawn(async move {
+            if let Some(_looking) = again.presence.look() {
+                look(&again).await;
+            }
+        });
+    }
+    Ok(known)
 }
 
 /// Tells operators every minute how the gateway is, until it ends.
@@ -57,17 +77,21 @@ pub(crate) async fn keep_telling(gateway: Arc<Gateway>) {
 
 /// Finds out how the gateway is, and keeps that for whoever connects.
 pub(crate) async fn look(gateway: &Arc<Gateway>) -> Option<Value> {
+    renew(gateway).await.ok()
+}
+
+async fn renew(gateway: &Arc<Gateway>) -> Answer {
     let asked = Arc::clone(gateway);
-    let health = blocking(move || snapshot(&asked)).await.ok()?.ok()?;
+    let health = blocking(move || snapshot(&asked)).await??;
     gateway.presence.set_health(health.clone());
-    Some(health)
+    Ok(health)
 }
 
 /// How the gateway is. Looks at the disk.
 pub(crate) fn snapshot(gateway: &Gateway) -> Result<Value, Refusal> {
     let began = Instant::now();
     let context = gateway.agents.context()?;
-    let (names, default) = gateway.agents.names()?;
+    let (names, default) = names(&context);
     let mut agents = Vec::new();
     let mut of_default = Value::Null;
     for id in names {
@@ -92,6 +116,12 @@ pub(crate) fn snapshot(gateway: &Gateway) -> Result<Value, Refusal> {
         "agents": agents,
         "sessions": of_default,
     }))
+}
+
+/// The names of all agents, and which of them is meant when none is named.
+fn names(context: &Context) -> (Vec<String>, String) {
+    let agents = context.config.agents();
+    (agents.list().iter().map(|agent| agent.id.to_string()).collect(), agents.default_agent().id.to_string())
 }
 
 /// There are no heartbeats here, in the words for an agent that has them switched off.
@@ -184,7 +214,7 @@ async fn status(ask: Ask) -> Answer {
 
 fn summary(gateway: &Gateway) -> Result<Value, Refusal> {
     let context = gateway.agents.context()?;
-    let (names, default) = gateway.agents.names()?;
+    let (names, default) = names(&context);
     let (mut paths, mut by_agent, mut all, mut heartbeats) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for id in &names {
         let (path, index) = index(&context, id);

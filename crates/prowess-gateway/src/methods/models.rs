@@ -14,7 +14,7 @@ pub(super) const METHODS: &[Method] = &[method!("models.list", Access::Operator(
 async fn list(ask: Ask) -> Answer {
     NOTHING.check("models.list", ask.params())?;
     blocking(move || {
-        let settings = model_settings(&ask.gateway.agents.context()?);
+        let settings = model_settings(&*ask.gateway.agents.context()?);
         let models: Vec<Value> = settings
             .models
             .iter()

@@ -5,7 +5,7 @@ mod patch;
 use std::path::Path;
 
 use prowess_agent::message::now;
-use prowess_agent::session::{OpenError, SessionKey, Transcripts, agent_id};
+use prowess_agent::session::{OpenError, SessionKey, Sessions, Transcripts, agent_id};
 use prowess_agent::settings::{Choice, choose};
 use prowess_host::{Context, model_settings};
 use serde_json::{Value, json};
@@ -33,6 +33,9 @@ pub(super) const METHODS: &[Method] = &[
 
 /// The longest label.
 const MAX_LABEL: usize = 64;
+
+/// Of how many sessions of a list the words are shown: all that was said in each is read for that.
+const GLIMPSES: usize = 100;
 
 /// How many sessions one preview shows, and how many messages of each at most.
 const PREVIEWS: usize = 64;
@@ -85,11 +88,13 @@ async fn list(ask: Ask) -> Answer {
         let stores = ask.gateway.agents.stores()?;
         let filter = filter(params);
         let wants = |name: &str| params[name] == true;
+        let glimpses = if wants("includeDerivedTitles") || wants("includeLastMessage") { GLIMPSES } else { 0 };
         let mut sessions = Vec::new();
-        for row in rows(&stores, &filter) {
+        for (place, row) in rows(&stores, &filter).into_iter().enumerate() {
             let mut shown = row.render();
-            if wants("includeDerivedTitles") || wants("includeLastMessage") {
-                let (title, last) = glimpse(&ask.gateway.agents.store(row.key.agent())?, &row.key);
+            if place < glimpses {
+                let store = Sessions::new(&context.locations.state_dir, row.key.agent());
+                let (title, last) = glimpse(&store, &row.key);
                 let wanted = [
                     ("includeDerivedTitles", "derivedTitle", title),
                     ("includeLastMessage", "lastMessagePreview", last),

@@ -48,6 +48,9 @@ struct Writing {
     scribe: JoinHandle<()>,
 }
 
+/// Nothing is written any more.
+struct Closed;
+
 /// A run that the journal knows of.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Past {
@@ -99,7 +102,7 @@ impl Journal {
     pub(crate) async fn begun(&self, run: &Arc<Run>) -> Result<(), String> {
         let (answer, told) = oneshot::channel();
         let closed = || "it is closed".to_owned();
-        self.order(Order::Begun(Arc::clone(run), answer)).map_err(|_| closed())?;
+        self.order(Order::Begun(Arc::clone(run), answer)).map_err(|Closed| closed())?;
         told.await.unwrap_or_else(|_| Err(closed()))
     }
 
@@ -122,10 +125,9 @@ impl Journal {
         }
     }
 
-    fn order(&self, order: Order) -> Result<(), mpsc::SendError<Order>> {
+    fn order(&self, order: Order) -> Result<(), Closed> {
         let writing = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(open) = writing.as_ref() else { return Err(mpsc::SendError(order)) };
-        open.orders.send(order)
+        writing.as_ref().ok_or(Closed)?.orders.send(order).map_err(|_| Closed)
     }
 }
 

@@ -107,6 +107,7 @@ impl Open {
             exec: Arc::clone(&gateway.exec),
             skills: own_skills.clone().unwrap_or_else(|| home.skills()),
             approver: Arc::clone(&gateway.approver),
+            clients: home.clients(),
             tools: super::tools::of(gateway, &view.context, key),
             around: super::later::around(gateway, key),
         };

@@ -36,6 +36,17 @@ async fn health_and_status_have_what_openclaws_programs_read() {
 }
 
 #[tokio::test]
+async fn health_is_told_as_it_is_known_unless_somebody_wants_to_wait() {
+    let room = Room::open(Tree::new()).await;
+    let client = room.operator().await;
+    std::fs::write(room.tree.path(".openclaw/openclaw.json"), "{ broken").expect("written");
+    let known = client.call("health", json!({})).await.expect("what was known before");
+    has_keys(&known, "health");
+    client.call("health", json!({"probe": true})).await.expect_err("it cannot be found out now");
+    room.running.end().await;
+}
+
+#[tokio::test]
 async fn who_may_only_look_is_not_told_about_conversations() {
     let index = json!({"agent:main:main": {"sessionId": "s1", "updatedAt": 5}});
     let room = Room::open(Tree::new().file(".openclaw/agents/main/sessions/sessions.json", index.to_string())).await;

@@ -3,19 +3,15 @@
 //! The configuration and the identity of its files, what was read of the skills, and the other machines. It looks and
 //! answers; what becomes of the answer is the owner's business.
 
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
 
 use prowess_config::{Warning, WarningKind};
-use prowess_skills::{Identity, Machine, Memory, Problem, ProblemKind};
+use prowess_skills::{Machine, Memory, Problem, ProblemKind};
 
 use crate::context::{Context, Ground, View};
 use crate::failure::Failure;
+use crate::kept::Looks;
 use crate::watch::{Heard, Plan, SKILL, Settings, config_files};
-
-/// How long the files of the configuration must have been left alone before their looks are trusted.
-const SETTLED: Duration = Duration::from_secs(2);
 
 /// What a refresh leads to.
 pub(super) enum Outcome {
@@ -31,9 +27,7 @@ pub(super) struct Desk {
     /// The last configuration that could be read.
     context: Context,
     /// The files it came from, as they looked just before.
-    files: Vec<(PathBuf, Option<Identity>)>,
-    /// When that was.
-    read_at: SystemTime,
+    looks: Looks,
     /// What is wrong with the configuration that is there now.
     broken: Option<Problem>,
     memory: Memory,
@@ -45,15 +39,14 @@ pub(super) struct Desk {
 impl Desk {
     /// Loads everything for the first time.
     pub(super) fn open(ground: Ground) -> Result<(Self, View), Failure> {
-        let read_at = SystemTime::now();
         let context = Context::load(&ground)?;
         let mut memory = Memory::default();
         let view = View::load_with(context.clone(), None, &mut memory)?;
         let plan = Arc::new(Plan::of(&view, &memory));
         let (remote, note) = (Vec::new(), None);
         // Nothing is known of the files before they were read, so the next look reads them again.
-        let files = Vec::new();
-        Ok((Self { ground, context, files, read_at, broken: None, memory, remote, note, plan }, view))
+        let looks = Looks::at(Vec::new());
+        Ok((Self { ground, context, looks, broken: None, memory, remote, note, plan }, view))
     }
 
     /// How watching is meant to be.
@@ -115,27 +108,19 @@ impl Desk {
 
     /// Reads the configuration again. One that cannot be used leaves the old one in place, and is told of as a problem.
     pub(super) fn reload_config(&mut self) -> Result<(), Failure> {
-        self.read_at = SystemTime::now();
-        let mut files = config_files(&self.context);
-        let mut looks: Vec<_> = files.iter().map(|file| Identity::behind(file)).collect();
-        let result = match self.load_config() {
+        let looks = Looks::at(config_files(&self.context));
+        match self.load_config() {
             Ok(context) => {
                 (self.context, self.broken) = (context, None);
-                let now = config_files(&self.context);
-                // Files that are new to us were read after we looked at the others: they are looked at again next time.
-                let is_new = |file: &PathBuf| !files.contains(file);
-                let new: Vec<PathBuf> = now.into_iter().filter(is_new).collect();
-                looks.extend(new.iter().map(|_| None));
-                files.extend(new);
+                self.looks = looks.and(config_files(&self.context));
                 Ok(())
             }
             Err(failure) => {
                 self.broken = Some(self.complaint(&failure));
+                self.looks = looks;
                 Err(failure)
             }
-        };
-        self.files = files.into_iter().zip(looks).collect();
-        result
+        }
     }
 
     fn load_config(&self) -> Result<Context, Failure> {
@@ -164,17 +149,8 @@ impl Desk {
 
     /// Whether the configuration is certainly the one that was read.
     fn is_config_same(&self) -> bool {
-        // Where the system does not tell files apart, nothing is certain.
-        if !cfg!(unix) || self.broken.is_some() || self.files.is_empty() {
-            return false;
-        }
-        let trusted = self.read_at.checked_sub(SETTLED).unwrap_or(SystemTime::UNIX_EPOCH);
-        let is_same = |(file, then): &(PathBuf, Option<Identity>)| {
-            let now = Identity::behind(file);
-            now == *then && now.is_none_or(|now| now.is_older_than(trusted))
-        };
         let is_here = |locations| locations == self.context.locations;
-        self.files.iter().all(is_same) && self.ground.locations().is_ok_and(is_here)
+        self.broken.is_none() && self.looks.are_same() && self.ground.locations().is_ok_and(is_here)
     }
 
     fn complaint(&self, failure: &Failure) -> Problem {

@@ -47,7 +47,7 @@ pub(super) async fn update(ask: Ask) -> Answer {
     }
     blocking(move || {
         let changes = changes(&params);
-        let file = ConfigFile::new(ask.gateway.agents.context()?.locations.config_path);
+        let file = ConfigFile::new(&ask.gateway.agents.context()?.locations.config_path);
         file.write_all(&changes).map_err(|error| Refusal::unavailable(error.to_string()))?;
         refresh(&ask.gateway)?;
         let context = ask.gateway.agents.context()?;
