@@ -58,7 +58,7 @@ impl Agents {
         let (news, heard) = mpsc::unbounded_channel();
         (
             Self {
-                kept: Kept::new(ground),
+                kept: Kept::new(ground, complain()),
                 homes: Mutex::default(),
                 remote: Mutex::default(),
                 metrics,
@@ -220,6 +220,19 @@ async fn tell_changes_of(gateway: Arc<Gateway>, agent: String, mut changes: Rece
         }
         let payload = json!({"agentId": agent, "reason": reason, "version": number});
         gateway.hub.tell(Audience::Operators, "skills.changed", &payload, Urgency::Droppable);
+    }
+}
+
+/// Writes down what cannot be read, once.
+fn complain() -> impl Fn(&Failure) + Send + Sync + 'static {
+    let last = Mutex::new(String::new());
+    move |failure| {
+        let why = failure.sentence();
+        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+        if *last != why {
+            tracing::warn!("the configuration cannot be read, and stays as it was: {why}");
+            *last = why;
+        }
     }
 }
 

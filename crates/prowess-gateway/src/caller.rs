@@ -78,16 +78,16 @@ impl Caller {
 
     /// Whether the page it belongs to may talk to us.
     ///
-    /// A name can be made to lead to this machine by whoever owns it, an address cannot. So our own page is one whose
-    /// address is the one it reached us by; names have to be listed.
+    /// A name can be made to lead to this machine by whoever owns it, an address and `localhost` cannot. So our own page
+    /// is one whose address is the one it reached us by; names have to be listed, and so has what other servers on this
+    /// machine show.
     pub(crate) fn is_welcome_page(&self, allowed: &[String]) -> bool {
         let Some((origin, host)) = self.origin.as_deref().and_then(parse_origin) else { return false };
         if allowed.iter().any(|entry| entry == "*" || entry.trim_end_matches('/').eq_ignore_ascii_case(&origin)) {
             return true;
         }
         let name = host_name(&host);
-        let is_own = host == self.host && name.parse::<IpAddr>().is_ok();
-        is_own || (self.is_local && is_loopback_host(name))
+        host == self.host && (name.parse::<IpAddr>().is_ok() || is_loopback_host(name))
     }
 }
 
@@ -256,7 +256,8 @@ mod tests {
         };
         let (near, far) = ("127.0.0.1", "192.0.2.9");
         assert!(is_welcome(near, "127.0.0.1:1", "http://127.0.0.1:1", &[]));
-        assert!(is_welcome(near, "localhost:1", "http://localhost:5173", &[]), "a page under development");
+        assert!(is_welcome(near, "localhost:1", "http://localhost:1", &[]));
+        assert!(!is_welcome(near, "localhost:1", "http://localhost:5173", &[]), "somebody else on this machine");
         assert!(is_welcome(far, "192.0.2.1:1", "http://192.0.2.1:1", &[]));
         assert!(is_welcome(far, "gw:1", "https://ui.example", &["https://UI.example/"]));
         assert!(is_welcome(far, "gw:1", "https://ui.example", &["*"]));

@@ -42,6 +42,9 @@ pub(crate) async fn hold(gateway: Arc<Gateway>, socket: Link, caller: Caller, me
         greeted = greeted => greeted,
         () = gateway.stop.cancelled() => Ok(Err(Farewell::new(1012, "service restart"))),
     };
+    if !matches!(greeted, Ok(Ok(_))) {
+        gateway.metrics.turned_away();
+    }
     let farewell = match greeted {
         Ok(Ok(entered)) => {
             meter.known();

@@ -158,18 +158,20 @@ async fn index(State(gateway): State<Arc<Gateway>>, request: Request) -> Respons
 }
 
 async fn live(request: Request) -> Response {
-    probe(&request, "live")
+    probe(&request, Ok("live"))
 }
 
-async fn ready(request: Request) -> Response {
-    probe(&request, "ready")
+async fn ready(State(gateway): State<Arc<Gateway>>, request: Request) -> Response {
+    if gateway.runs.is_closing() { probe(&request, Err("stopping")) } else { probe(&request, Ok("ready")) }
 }
 
-fn probe(request: &Request, status: &str) -> Response {
+fn probe(request: &Request, status: Result<&str, &str>) -> Response {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         return not_allowed("GET, HEAD");
     }
-    let mut response = json(StatusCode::OK, &json!({"ok": true, "status": status}));
+    let code = if status.is_ok() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let (Ok(word) | Err(word)) = status;
+    let mut response = json(code, &json!({"ok": status.is_ok(), "status": word}));
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     if *request.method() == Method::HEAD {
         *response.body_mut() = Body::empty();

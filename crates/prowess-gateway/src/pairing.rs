@@ -1,7 +1,8 @@
 //! Pairing: which devices may come in, as what, and with which scopes?
 //!
-//! Two files in the state directory, in OpenClaw's shapes: who is paired, and who would like to be. They are read anew for
-//! each step, because OpenClaw's own commands change them, too. A file that cannot be read lets nobody in.
+//! Two files in the state directory, in OpenClaw's shapes: who is paired, and who would like to be; and one of our own: who
+//! was removed. They are read anew for each step, because OpenClaw's own commands change them, too. A file that cannot be
+//! read lets nobody in.
 
 mod record;
 
@@ -22,6 +23,9 @@ const PENDING_TTL: u64 = 300_000;
 
 /// How many requests wait at once.
 const MAX_PENDING: usize = 64;
+
+/// How many devices that were removed are remembered.
+const MAX_REMOVED: usize = 1_000;
 
 /// Who is paired, and who would like to be.
 #[derive(Debug)]
@@ -107,6 +111,8 @@ impl Reason {
 struct State {
     pending: Map<String, Value>,
     paired: Map<String, Value>,
+    /// When devices were removed, in milliseconds. They do not come back without a person's word.
+    removed: Map<String, Value>,
 }
 
 impl Pairing {
@@ -138,7 +144,8 @@ impl Pairing {
                 state.put(&paired);
                 return Ok(Admission::Known(token));
             };
-            let approval = if reason.may_be_silent() { approval } else { Approval::Asked };
+            let is_silent = reason.may_be_silent() && !state.removed.contains_key(&wish.device);
+            let approval = if is_silent { approval } else { Approval::Asked };
             let (pending, is_new) = state.ask(wish, approval, now)?;
             if pending.silent != Some(true) {
                 return Ok(Admission::Asked { pending: Box::new(pending), reason, is_new });
@@ -210,7 +217,15 @@ impl Pairing {
 
     /// Forgets a device.
     pub(crate) fn remove(&self, device: &str, now: u64) -> Result<(), PairingError> {
-        self.change(now, |state| state.paired.shift_remove(device).map(|_| ()).ok_or(PairingError::UnknownDevice))
+        self.change(now, |state| {
+            state.paired.shift_remove(device).ok_or(PairingError::UnknownDevice)?;
+            while state.removed.len() >= MAX_REMOVED {
+                let Some(oldest) = state.removed.keys().next().cloned() else { break };
+                state.removed.shift_remove(&oldest);
+            }
+            state.removed.insert(device.to_owned(), now.into());
+            Ok(())
+        })
     }
 
     /// Gives a device a new token for a role, which makes the old one useless.
@@ -269,6 +284,9 @@ impl Pairing {
         if state.pending != before.pending {
             files::write_json(&self.folder.join("pending.json"), &Value::Object(state.pending))?;
         }
+        if state.removed != before.removed {
+            files::write_json(&self.folder.join("removed.json"), &Value::Object(state.removed))?;
+        }
         Ok(done)
     }
 
@@ -281,7 +299,8 @@ impl Pairing {
                 Some(_) => Err(FileError::Broken { path, why: "it is no object".to_owned() }.into()),
             }
         };
-        let mut state = State { pending: read("pending.json")?, paired: read("paired.json")? };
+        let (pending, paired) = (read("pending.json")?, read("paired.json")?);
+        let mut state = State { pending, paired, removed: read("removed.json")? };
         state.pending.retain(|_, pending| {
             Pending::read(pending).is_some_and(|pending| now.saturating_sub(pending.ts) <= PENDING_TTL)
         });
@@ -322,6 +341,7 @@ impl State {
     fn approve(&mut self, pending: &Pending, now: u64) -> Result<Paired, PairingError> {
         let paired = Paired::approved_from(pending, self.paired(&pending.device_id), now)?;
         self.pending.shift_remove(&pending.request_id);
+        self.removed.shift_remove(&pending.device_id);
         self.put(&paired);
         Ok(paired)
     }

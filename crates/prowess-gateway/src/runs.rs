@@ -371,6 +371,11 @@ impl Runs {
         true
     }
 
+    /// Whether no more work is taken.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing.is_cancelled()
+    }
+
     fn closing(&self) -> CancellationToken {
         self.closing.clone()
     }

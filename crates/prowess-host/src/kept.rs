@@ -1,7 +1,7 @@
 //! A kept context: what did the operator ask for, without reading it all again each time?
 //!
 //! Whoever asks gets what the files said at that moment or later. They are read only when one of them does not look as it
-//! did just before it was read last.
+//! did just before it was read last. What cannot be read leaves in place what was read before.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -61,7 +61,6 @@ impl Looks {
 }
 
 /// What the operator asked for, kept for as long as the files say the same.
-#[derive(Debug)]
 pub struct Kept {
     ground: Ground,
     last: RwLock<Option<Arc<Read>>>,
@@ -69,6 +68,13 @@ pub struct Kept {
     reading: Mutex<()>,
     /// How often the files were read, or begun to be.
     begun: AtomicU64,
+    broken: Box<dyn Fn(&Failure) + Send + Sync>,
+}
+
+impl std::fmt::Debug for Kept {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Kept").field("last", &self.last).finish_non_exhaustive()
+    }
 }
 
 /// What was read, and from what.
@@ -79,10 +85,10 @@ struct Read {
 }
 
 impl Kept {
-    /// On this ground, nothing read yet.
-    #[must_use]
-    pub fn new(ground: Ground) -> Self {
-        Self { ground, last: RwLock::default(), reading: Mutex::default(), begun: AtomicU64::new(0) }
+    /// On this ground, nothing read yet. `broken` hears of files that cannot be used after others that could.
+    pub fn new(ground: Ground, broken: impl Fn(&Failure) + Send + Sync + 'static) -> Self {
+        let begun = AtomicU64::new(0);
+        Self { ground, last: RwLock::default(), reading: Mutex::default(), begun, broken: Box::new(broken) }
     }
 
     /// What is known when a program starts.
@@ -111,13 +117,21 @@ impl Kept {
             return Ok(Arc::clone(&read.context));
         }
         self.begun.fetch_add(1, Ordering::SeqCst);
-        let looks = Looks::at(last.map(|read| config_files(&read.context)).unwrap_or_default());
-        let read = Context::load(&self.ground).map(|context| {
-            let looks = looks.and(config_files(&context));
-            Arc::new(Read { context: Arc::new(context), looks })
-        });
-        *self.last.write().unwrap_or_else(PoisonError::into_inner) = read.as_ref().ok().cloned();
-        read.map(|read| Arc::clone(&read.context))
+        let looks = Looks::at(last.as_ref().map(|read| config_files(&read.context)).unwrap_or_default());
+        let (context, looks) = match (Context::load(&self.ground), last) {
+            (Ok(context), _) => {
+                let looks = looks.and(config_files(&context));
+                (Arc::new(context), looks)
+            }
+            (Err(failure), Some(last)) => {
+                (self.broken)(&failure);
+                (Arc::clone(&last.context), looks)
+            }
+            (Err(failure), None) => return Err(failure),
+        };
+        let read = Arc::new(Read { context: Arc::clone(&context), looks });
+        *self.last.write().unwrap_or_else(PoisonError::into_inner) = Some(read);
+        Ok(context)
     }
 
     fn last(&self) -> Option<Arc<Read>> {
@@ -145,11 +159,12 @@ mod tests {
 
     fn kept(tree: &Tree) -> Kept {
         let home = tree.root().to_string_lossy().into_owned();
-        Kept::new(Ground {
+        let ground = Ground {
             flags: Flags::default(),
             env: Env::from_iter([("HOME", home.as_str())]),
             cwd: tree.root().to_owned(),
-        })
+        };
+        Kept::new(ground, |_| {})
     }
 
     fn says(kept: &Kept, key: &str) -> String {
@@ -171,9 +186,18 @@ mod tests {
         std::fs::write(tree.path(CONFIG), "{ meta: { x: 'plain' } }").expect("written");
         assert_eq!(says(&kept, "meta"), "plain");
         std::fs::write(tree.path(CONFIG), "{ broken").expect("written");
-        assert!(kept.context().is_err());
+        assert_eq!(says(&kept, "meta"), "plain", "as before, until it can be read");
         std::fs::remove_file(tree.path(CONFIG)).expect("it was there");
         assert_eq!(says(&kept, "meta"), "");
+    }
+
+    #[test]
+    fn what_could_never_be_read_is_an_error() {
+        let tree = Tree::new().file(CONFIG, "{ broken");
+        let kept = kept(&tree);
+        assert!(kept.context().is_err());
+        std::fs::write(tree.path(CONFIG), "{ meta: { x: 'mended' } }").expect("written");
+        assert_eq!(says(&kept, "meta"), "mended");
     }
 
     /// How files look once they were left alone for long: the time of their last change cannot be set, but how old it was

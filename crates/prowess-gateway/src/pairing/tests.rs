@@ -118,6 +118,18 @@ fn who_asks_for_more_asks_anew() {
 }
 
 #[test]
+fn who_was_removed_comes_back_only_with_a_persons_word() {
+    let desk = Desk::new();
+    desk.silent(&operator(&["operator.read"]));
+    desk.pairing.remove("d1", NOW).expect("removed");
+    let Admission::Asked { pending, reason, .. } = desk.silent(&operator(&["operator.read"])) else { panic!("let in") };
+    assert_eq!(reason, Reason::NotPaired);
+    desk.pairing.approve(&pending.request_id, anything, NOW).expect("approved");
+    assert!(matches!(desk.silent(&operator(&["operator.read"])), Admission::Known(_)));
+    assert!(matches!(desk.silent(&operator(&["operator.admin"])), Admission::Approved { .. }), "it is like any other");
+}
+
+#[test]
 fn a_request_is_forgotten_after_five_minutes() {
     let desk = Desk::new();
     let (first, ..) = desk.asked(&operator(&[]), NOW);

@@ -39,10 +39,29 @@ async fn health_and_status_have_what_openclaws_programs_read() {
 async fn health_is_told_as_it_is_known_unless_somebody_wants_to_wait() {
     let room = Room::open(Tree::new()).await;
     let client = room.operator().await;
-    std::fs::write(room.tree.path(".openclaw/openclaw.json"), "{ broken").expect("written");
+    let index = room.tree.path(".openclaw/agents/main/sessions/sessions.json");
+    std::fs::create_dir_all(index.parent().expect("a folder")).expect("made");
+    std::fs::write(index, r#"{"agent:main:main": {"sessionId": "s1", "updatedAt": 5}}"#).expect("written");
     let known = client.call("health", json!({})).await.expect("what was known before");
     has_keys(&known, "health");
-    client.call("health", json!({"probe": true})).await.expect_err("it cannot be found out now");
+    assert_eq!(known["sessions"]["count"], 0);
+    let now = client.call("health", json!({"probe": true})).await.expect("what is there now");
+    assert_eq!(now["sessions"]["count"], 1);
+    room.running.end().await;
+}
+
+#[tokio::test]
+async fn a_configuration_that_cannot_be_read_leaves_the_old_one_in_place() {
+    let config = r#"{ agents: { list: [{ id: "main", default: true }, { id: "work" }] } }"#;
+    let room = Room::open(Tree::new().file(".openclaw/openclaw.json", config)).await;
+    let client = room.operator().await;
+    client.call("skills.status", json!({})).await.expect("the agent is in use");
+    std::fs::write(room.tree.path(".openclaw/openclaw.json"), "{ broken").expect("written");
+    for method in ["sessions.list", "skills.status", "agents.list", "models.list", "status"] {
+        client.call(method, json!({})).await.unwrap_or_else(|error| panic!("{method}: {error}"));
+    }
+    let agents = client.call("agents.list", json!({})).await.expect("a list");
+    assert_eq!(agents["agents"].as_array().map(Vec::len), Some(2), "{agents}");
     room.running.end().await;
 }
 

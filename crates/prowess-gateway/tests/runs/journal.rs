@@ -8,6 +8,7 @@ use prowess_testkit::{Chunking, ModelServer, Tree, Turn};
 use serde_json::{Value, json};
 
 use crate::hall::{Ears, Hall, config, endless};
+use crate::plain::ask;
 
 const LEFT_BEHIND: &str = "the gateway stopped before this run was done; its session has what was finished until then";
 
@@ -69,6 +70,8 @@ async fn turns_come_to_their_end_before_the_gateway_does() {
     let mut ears = Ears::of(&client);
     client.call("chat.send", said("go", "running")).await.expect("started");
     ears.until("the turn", |event| event.payload["data"]["phase"] == "start").await;
+    let address = hall.running.address;
+    assert_eq!(ask(address, "GET", "/readyz", &[], "").await.status, 200);
     let ending = tokio::spawn(hall.leave());
     // From when new turns are refused, the end has begun.
     crate::hall::until("it takes no more", || async {
@@ -76,6 +79,8 @@ async fn turns_come_to_their_end_before_the_gateway_does() {
         matches!(refused.await, Err(CallError::Refused { error, .. }) if error["message"].as_str().is_some_and(|why| why.contains("is stopping")))
     })
     .await;
+    assert_eq!(ask(address, "GET", "/readyz", &[], "").await.status, 503, "others should be asked");
+    assert_eq!(ask(address, "GET", "/healthz", &[], "").await.status, 200, "but it lives");
     drop(open);
     let tree = ending.await.expect("it ended");
 

@@ -23,7 +23,7 @@ async fn a_strange_page_is_refused_even_with_the_right_token() {
     let own = format!("http://{}", room.running.address);
     for (name, origin, is_welcome) in [
         ("its own page", own.as_str(), true),
-        ("a page under development", "http://localhost:5173", true),
+        ("a page of somebody else on this machine", "http://localhost:5173", false),
         ("another page", "https://evil.example", false),
         ("a file", "null", false),
     ] {
