@@ -21,6 +21,7 @@ use prowess_config::Secret;
 use prowess_host::Ground;
 use thiserror::Error;
 use tokio::sync::broadcast::Receiver;
+use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::sync::CancellationToken;
 
 use crate::aside::blocking;
@@ -60,6 +61,19 @@ pub struct Options {
     pub helper: PathBuf,
     /// How long to wait before dialing again, the first time.
     pub patience: Duration,
+    /// Who is told whenever it is connected.
+    pub connected: Option<UnboundedSender<Connected>>,
+}
+
+/// A connection that was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Connected {
+    /// The gateway.
+    pub url: String,
+    /// What the gateway knows this node by.
+    pub node_id: String,
+    /// What people call it.
+    pub name: String,
 }
 
 impl Options {
@@ -74,6 +88,7 @@ impl Options {
             when_lost: WhenLost::default(),
             helper: prowess_exec::confine::helper()?,
             patience: FIRST,
+            connected: None,
         })
     }
 }
@@ -138,9 +153,10 @@ impl NodeHost {
         let state_dir = bench.state_dir().to_owned();
         let link = Link::default();
         let desk = Arc::new(Desk::new(bench, link.clone()));
-        let served =
-            dial(&options, &introduction(&options, &state, &identity).remembering(&state_dir), (&desk, &link), &stop)
-                .await;
+        let introduction = introduction(&options, &state, &identity).remembering(&state_dir);
+        let own =
+            Connected { url: options.url.clone(), node_id: identity.id().to_owned(), name: state.display_name.clone() };
+        let served = dial(&options, (&introduction, &own), (&desk, &link), &stop).await;
         desk.end_all();
         desk.ended().await;
         served
@@ -162,7 +178,7 @@ async fn sole(state_dir: &Path) -> Result<Held, NodeHostError> {
 /// Dials in, and again whenever the connection is lost.
 async fn dial(
     options: &Options,
-    introduction: &Introduction,
+    (introduction, own): (&Introduction, &Connected),
     (desk, link): (&Arc<Desk>, &Link),
     stop: &CancellationToken,
 ) -> Result<(), NodeHostError> {
@@ -175,6 +191,10 @@ async fn dial(
         match dialed {
             Ok((client, events)) => {
                 tracing::info!(gateway = options.url, "connected");
+                if let Some(told) = &options.connected {
+                    // Whoever does not listen any more does not want to know.
+                    let _ = told.send(own.clone());
+                }
                 let since = Instant::now();
                 let lost = serve(desk, link, client, events, stop).await;
                 link.close();

@@ -1,16 +1,18 @@
 //! `prowess node`: this machine for a gateway, and the machines that a gateway has.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use prowess_gateway::client::Client;
-use prowess_gateway::node_host::{NodeHost, Options, WhenLost};
+use prowess_gateway::node_host::{Connected, NodeHost, NodeHostError, Options, WhenLost};
 use prowess_host::Failure;
 use serde_json::{Value, json};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{self, Globals, NodeArgs};
-use crate::output::{DIM, GOOD, Report, WARN, paint, safe, table};
-use crate::remote::target::{Kind, Target};
+use crate::output::{DIM, GOOD, Report, WARN, paint, safe, table, visible};
+use crate::remote::target::{Kind, Target, advice};
 use crate::remote::{call, with};
 use crate::wish::Wish;
 
@@ -19,17 +21,19 @@ const MIN_PREFIX: usize = 4;
 
 pub(crate) fn run(command: &cli::Node, globals: &Globals) -> Result<Report, Failure> {
     match command {
-        cli::Node::Run(args) => serve(options(args, globals)?),
+        cli::Node::Run(args) => serve(args, globals),
         cli::Node::List => with(&Target::meant(globals)?, async |client| list(&client, globals.json).await),
         cli::Node::Approve { id } => {
             with(&Target::meant(globals)?, async |client| approve(&client, id, globals.json).await)
+        }
+        cli::Node::Remove { id } => {
+            with(&Target::meant(globals)?, async |client| remove(&client, id, globals.json).await)
         }
     }
 }
 
 /// From the command line; the log begins here, too.
-fn options(args: &NodeArgs, globals: &Globals) -> Result<Options, Failure> {
-    let target = Target::meant(globals)?;
+fn options(target: Target, args: &NodeArgs, globals: &Globals) -> Result<Options, Failure> {
     crate::log::begin(&globals.context()?, "node", args.log);
     let name = args.name.as_deref().map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned);
     let when_lost = if args.keep_running { WhenLost::GoOn } else { WhenLost::End };
@@ -43,21 +47,45 @@ fn options(args: &NodeArgs, globals: &Globals) -> Result<Options, Failure> {
 }
 
 /// Serves until somebody wants it to end.
-fn serve(options: Options) -> Result<Report, Failure> {
+fn serve(args: &NodeArgs, globals: &Globals) -> Result<Report, Failure> {
+    let target = Target::meant(globals)?;
+    let url = target.url.clone();
+    let mut options = options(target, args, globals)?;
+    let (tell, mut told) = mpsc::unbounded_channel();
+    options.connected = globals.json.then_some(tell);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Failure::ours)?;
     runtime.block_on(async {
         let mut wish = Wish::listen().map_err(Failure::ours)?;
         let stop = CancellationToken::new();
         let mut serving = std::pin::pin!(NodeHost::run(options, stop.clone()));
-        let served = tokio::select! {
-            served = &mut serving => served,
-            () = wish.comes() => {
-                stop.cancel();
-                serving.await
+        let served = loop {
+            tokio::select! {
+                served = &mut serving => break served,
+                // One line each, so that a program can wait for it.
+                Some(connected) = told.recv() => Report::text(line(&connected)).print()?,
+                () = wish.comes() => {
+                    stop.cancel();
+                    break serving.await;
+                }
             }
         };
-        served.map(|()| Report::text("")).map_err(Failure::input)
+        served.map(|()| Report::text("")).map_err(|error| refused(&url, &error))
     })
+}
+
+/// A connection as a program is told of it.
+fn line(connected: &Connected) -> String {
+    let told = json!({
+        "event": "connected", "url": connected.url, "nodeId": connected.node_id, "displayName": connected.name,
+    });
+    format!("{}\n", visible(&told.to_string()))
+}
+
+/// Why this machine cannot serve, and what to do about it.
+fn refused(url: &str, error: &NodeHostError) -> Failure {
+    let failure = Failure::input(safe(&error.to_string()));
+    let NodeHostError::Refused(error) = error else { return failure };
+    advice(url, error.details()).into_iter().fold(failure, Failure::hint)
 }
 
 async fn list(client: &Client, json: bool) -> Result<Report, Failure> {
@@ -141,6 +169,47 @@ async fn approve(client: &Client, id: &str, json: bool) -> Result<Report, Failur
     Ok(Report::text(format!("{} is let in as {}\n", safe(name), standing(device))))
 }
 
+async fn remove(client: &Client, wanted: &str, json: bool) -> Result<Report, Failure> {
+    let nodes = call(client, "node.list", json!({})).await?;
+    let devices = call(client, "device.pair.list", json!({})).await?;
+    let (id, name) = meant(&nodes, &devices, wanted)?;
+    let answer = call(client, "device.pair.remove", json!({"deviceId": id})).await?;
+    if json {
+        return Report::json(&json!({"deviceId": id, "displayName": name, "answer": answer}));
+    }
+    let (id, name) = (safe(&id), safe(&name));
+    let who = if name.is_empty() || name == id { id } else { format!("{name} ({id})") };
+    Ok(Report::text(format!("{who} is removed and has to be let in anew\n")))
+}
+
+/// The machine that is meant by its id, the beginning of it or its name: its id, and what people call it.
+fn meant(nodes: &Value, devices: &Value, wanted: &str) -> Result<(String, String), Failure> {
+    let known = nodes["nodes"].as_array().into_iter().flatten().map(|node| (&node["nodeId"], &node["displayName"]));
+    let paired = devices["paired"].as_array().into_iter().flatten();
+    let known = known.chain(paired.map(|device| (&device["deviceId"], &device["displayName"])));
+    let mut fitting: BTreeMap<&str, &str> = BTreeMap::new();
+    for (id, name) in known {
+        let (Some(id), name) = (id.as_str(), name.as_str().unwrap_or_default()) else { continue };
+        if id == wanted {
+            return Ok((id.to_owned(), name.to_owned()));
+        }
+        let begins = wanted.len() >= MIN_PREFIX && id.starts_with(wanted);
+        if begins || (name == wanted && !name.is_empty()) {
+            fitting.entry(id).or_insert(name);
+        }
+    }
+    let shown = safe(wanted);
+    match fitting.into_iter().collect::<Vec<_>>().as_slice() {
+        [(id, name)] => Ok(((*id).to_owned(), (*name).to_owned())),
+        [] => Err(Failure::input(format!("the gateway has no machine `{shown}`"))
+            .hint("prowess node list shows which there are; give an id, at least four characters of it, or a name")),
+        several => {
+            let ids: Vec<String> = several.iter().map(|(id, _)| safe(id)).collect();
+            Err(Failure::input(format!("`{shown}` can mean several machines: {}", ids.join(", "))).hint("give the id"))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,6 +229,30 @@ mod tests {
         ];
         for (pending, expected) in table {
             assert_eq!(wish(&pending), expected);
+        }
+    }
+
+    #[test]
+    fn a_machine_is_meant_by_id_beginning_or_name() {
+        let nodes = json!({"nodes": [
+            {"nodeId": "aaaa1", "displayName": "box"}, {"nodeId": "aaaa12", "displayName": "twin"}, {"nodeId": "bbbb1"},
+        ]});
+        let devices = json!({"paired": [
+            {"deviceId": "aaaa1", "displayName": "box"}, {"deviceId": "cccc1", "displayName": "twin"},
+        ]});
+        let table = [
+            ("aaaa1", Some("aaaa1")),
+            ("aaaa", None),
+            ("box", Some("aaaa1")),
+            ("twin", None),
+            ("bbbb", Some("bbbb1")),
+            ("cccc1", Some("cccc1")),
+            ("ccc", None),
+            ("", None),
+        ];
+        for (wanted, expected) in table {
+            let found = meant(&nodes, &devices, wanted).ok();
+            assert_eq!(found.as_ref().map(|(id, _)| id.as_str()), expected, "{wanted}");
         }
     }
 

@@ -22,6 +22,7 @@ use target::{Asked, Target};
 /// Does what `cli` asks for at the gateway that it names; nothing when it names none.
 pub(crate) fn perform(cli: &Cli) -> Result<Option<Report>, Failure> {
     let Some((target, asked)) = Target::asked(&cli.globals)? else { return Ok(None) };
+    here_only(&cli.command)?;
     let (globals, json) = (&cli.globals, cli.globals.json);
     let agent = globals.agent.as_deref();
     let report = match &cli.command {
@@ -69,6 +70,25 @@ pub(crate) fn perform(cli: &Cli) -> Result<Option<Report>, Failure> {
         },
     };
     report.map(Some)
+}
+
+/// Refuses what a gateway cannot be asked for, rather than to leave it out.
+fn here_only(command: &Command) -> Result<(), Failure> {
+    let what = match command {
+        Command::Models(args) if args.probe => "--probe",
+        Command::Skills { command: Some(Skills::Prompt { budget: Some(_), .. }), .. } => "--budget",
+        Command::Skills { command: Some(Skills::Prompt { read_tool, .. }), .. } if read_tool != "read" => "--read-tool",
+        Command::Skills {
+            command: None | Some(Skills::List { .. } | Skills::Info { .. } | Skills::Check | Skills::Prompt { .. }),
+            options,
+        } if options.channel.is_some() => "--channel",
+        Command::Run(args) if args.talk.yes_read_only => "--yes-read-only",
+        Command::Chat(args) if args.yes_read_only => "--yes-read-only",
+        Command::Config { command: Config::Get { show_secrets: true, .. } } => "--show-secrets",
+        _ => return Ok(()),
+    };
+    Err(Failure::usage(format!("{what} is not available over a gateway"))
+        .hint("it works on the gateway's machine, without --gateway and OPENCLAW_GATEWAY_URL"))
 }
 
 /// Runs `work` with a connection.

@@ -12,7 +12,7 @@ pub(crate) mod tests {
     use prowess_agent::message::Message;
     use serde_json::json;
 
-    use super::told::{Costs, Line, SkillCost, Told};
+    use super::told::{Costs, Line, SkillCost, Source, Told};
 
     /// A short conversation about the weather.
     pub(crate) fn weather() -> Told {
@@ -62,6 +62,7 @@ pub(crate) mod tests {
             lines,
             costs,
             problems: Vec::new(),
+            source: Source::File,
         }
     }
 }

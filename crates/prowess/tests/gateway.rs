@@ -95,12 +95,50 @@ fn a_token_is_made_once_and_found_again() {
     let url = served.url().to_owned();
     home.run(&format!("gateway status --gateway {url}")).ok().lacks(&made);
     let wrong = home.run(&format!("gateway status --gateway {url} --token wrong")).code(1);
-    wrong.out_has("does not let us in").out_has("OPENCLAW_GATEWAY_TOKEN");
+    wrong
+        .out_has("does not let us in")
+        .out_has("OPENCLAW_GATEWAY_TOKEN")
+        .out_has("gateway.auth.token")
+        .lacks("remote.");
     served.end().ok();
     let again = Served::start(&home, "");
     assert_eq!(again.said["tokenMade"], false, "{}", again.said);
     assert_eq!(token(&home), made);
     again.end().ok();
+}
+
+#[test]
+fn who_has_to_know_a_password_is_told_of_a_password() {
+    let home = prowess().config("{ gateway: { auth: { mode: 'password', password: 'right' } } }");
+    let served = Served::start(&home, "");
+    let url = served.url().to_owned();
+    home.run(&format!("gateway status --gateway {url}")).ok();
+    let elsewhere = prowess().env("OPENCLAW_GATEWAY_PASSWORD", "wrong");
+    let wrong = elsewhere.run(&format!("gateway status --gateway {url}")).code(1);
+    wrong.out_has("OPENCLAW_GATEWAY_PASSWORD").out_has("gateway.auth.password").lacks("token");
+    served.end().ok();
+}
+
+#[test]
+fn a_node_says_that_it_is_connected_and_can_be_removed() {
+    let home = prowess();
+    let served = Served::start(&home, "");
+    let url = served.url().to_owned();
+    let machine = prowess().env("OPENCLAW_GATEWAY_TOKEN", &token(&home));
+    let node = machine.start(&format!("node run --json --name build-box --gateway {url}"));
+    eventually("it is connected", || node.stdout().contains('\n'));
+    let said: Value = serde_json::from_str(node.stdout().lines().next().expect("a line")).expect("a line of JSON");
+    assert_eq!((&said["event"], &said["url"]), (&json!("connected"), &json!(url)), "{said}");
+    let list = format!("node list --json --gateway {url}");
+    let listed = home.run(&list).ok().json();
+    let listed = &listed["nodes"][0];
+    assert_eq!((&said["nodeId"], &said["displayName"]), (&listed["nodeId"], &listed["displayName"]), "{listed}");
+    terminate(node.id());
+    node.wait().ok();
+    eventually("it is away", || home.run(&list).ok().json()["nodes"][0]["connected"] == false);
+    home.run(&format!("node remove build-box --gateway {url}")).ok().out_has("build-box (");
+    home.run(&format!("node remove build-box --gateway {url}")).code(1).err_has("prowess node list");
+    served.end().ok();
 }
 
 #[test]
@@ -168,6 +206,9 @@ fn a_method_is_called_and_its_refusal_is_told() {
     let url = served.url().to_owned();
     home.run(&format!("gateway call no.such --gateway {url}")).code(1).err_has("cannot answer `no.such`");
     home.run(&format!("gateway call health '{{' --gateway {url}")).code(2).err_has("no JSON");
+    for odd in ["[1]", "null", "5"] {
+        home.run(&format!("gateway call health '{odd}' --gateway {url}")).code(2).err_has("no JSON object");
+    }
     let refused = home.run(&format!("gateway call logs.tail '{{\"limit\": 0}}' --json --gateway {url}")).code(1).json();
     assert_eq!(refused["error"]["code"], "INVALID_REQUEST", "{refused}");
     served.end().ok();
@@ -213,5 +254,6 @@ fn what_is_for_this_machine_says_so() {
     home.run("gateway run --gateway ws://127.0.0.1:1").code(2).err_has("leave --gateway out");
     home.run("skills list --gateway ws://gateway.example").code(2).err_has("in clear").err_has("ssh -N -L");
     home.run("skills list --gateway 127.0.0.1").code(2).err_has("no address of a gateway");
+    home.run("skills list --gateway ws://127.0.0.1:99999").code(2).err_has("`99999`").err_has("65535");
     home.run("skills list --gateway ws://127.0.0.1:1").code(1).err_has("prowess gateway run");
 }

@@ -36,3 +36,30 @@ fn a_slip_in_the_section_of_the_gateway_is_told() {
     let home = prowess().config("{ gateway: { atuh: { token: 'x' } } }");
     home.run("skills check").ok().out_has("gateway.atuh").out_has("did you mean `auth`");
 }
+
+#[test]
+fn what_a_gateway_cannot_be_asked_for_is_not_left_out_in_silence() {
+    let lines = [
+        ("models --probe", "--probe"),
+        ("skills prompt --budget 100", "--budget"),
+        ("skills prompt --read-tool cat", "--read-tool"),
+        ("skills list --channel telegram", "--channel"),
+        ("config get gateway.auth.token --show-secrets", "--show-secrets"),
+        ("run --yes-read-only hi", "--yes-read-only"),
+        ("chat --yes-read-only", "--yes-read-only"),
+    ];
+    let home = prowess();
+    for (line, flag) in lines {
+        let refused = home.run(&format!("{line} --gateway ws://127.0.0.1:1")).code(2);
+        refused.err_has(&format!("{flag} is not available over a gateway"));
+    }
+}
+
+#[test]
+fn a_network_that_is_trusted_is_used_without_encryption() {
+    // No machine has this address without the name of a network, so it is refused at once.
+    let far = "gateway status --gateway ws://[fe80::1]:1";
+    prowess().run(far).code(2).err_has("in clear");
+    let told = prowess().env("OPENCLAW_ALLOW_INSECURE_PRIVATE_WS", "1").run(far).code(1);
+    told.out_has("no gateway at").lacks("without encryption");
+}

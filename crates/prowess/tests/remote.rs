@@ -6,7 +6,7 @@ mod desk;
 #[path = "support/stage.rs"]
 mod stage;
 
-use desk::{CTRL_C, Desk, ENTER};
+use desk::{CTRL_C, CTRL_D, Desk, ENTER};
 use prowess_testkit::{Prowess, eventually};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -169,6 +169,19 @@ fn a_question_from_elsewhere_is_put_at_the_terminal() {
 }
 
 #[test]
+fn who_leaves_a_question_is_told_how_it_is_answered() {
+    let stage = asking();
+    let home = prowess();
+    let mut desk = Desk::sit(&home, &["run", "--gateway", &stage.url, "hi"]);
+    let id = golden()["approval"][0]["payload"]["id"].as_str().expect("an id").to_owned();
+    desk.see("Run it?").see("hy: ").type_in(&[CTRL_D]);
+    desk.see("nobody answers").see(&format!("prowess approvals resolve {id} allow-once|deny --gateway {}", stage.url));
+    assert!(stage.asked("exec.approval.resolve").is_empty());
+    desk.type_in(&[CTRL_C]);
+    assert_eq!(desk.leave().status.code(), Some(130));
+}
+
+#[test]
 fn a_chat_is_held_elsewhere() {
     let stage = Stage::play(|method, params| match method {
         "agent" => recorded(params),
@@ -240,8 +253,14 @@ fn conversations_elsewhere_are_listed_and_shown() {
     });
     let home = prowess();
     let url = &stage.url;
-    home.run(&format!("sessions list --gateway {url}")).ok().out_has("agent:main:main").out_has("hello[2J there");
-    home.run(&format!("sessions show main --gateway {url}")).ok().out_has("hello there").out_has("All done:");
+    let listed = home.run(&format!("sessions list --gateway {url}")).ok();
+    listed.out_has("agent:main:main").out_has("hello[2J there").lacks("Messages");
+    let listed = home.run(&format!("sessions list --json --gateway {url}")).ok().json();
+    assert!(listed["sessions"][0].get("messages").is_none(), "{listed}");
+    let shown = home.run(&format!("sessions show main --gateway {url}")).ok();
+    shown.out_has("hello there").out_has("All done:").lacks("tokens read");
+    let shown = home.run(&format!("sessions show main --json --gateway {url}")).ok().json();
+    assert!(shown["messages"].is_array() && shown.get("usage").is_none(), "{shown}");
     home.run(&format!("sessions show other --gateway {url}")).code(1).err_has("agent:main:other");
     home.run(&format!("sessions reset main --gateway {url}")).code(2).err_has("on this machine only");
 }
@@ -302,6 +321,28 @@ fn machines_are_listed_and_let_in() {
     home.run(&format!("node approve req-1 --gateway {url}")).ok().out_has("new box is let in");
     assert_eq!(stage.asked("device.pair.approve"), [json!({"requestId": "req-1234-5678"})]);
     home.run(&format!("node approve nobody --gateway {url}")).code(1).err_has("prowess node list");
+}
+
+#[test]
+fn a_machine_is_removed_by_its_id_or_name() {
+    let stage = Stage::play(|method, params| match method {
+        "node.list" => vec![Act::Answer(json!({"ts": 1, "nodes": [
+            {"nodeId": "0123456789abcdef", "displayName": "box", "connected": true, "paired": true, "commands": []},
+        ]}))],
+        "device.pair.list" => vec![Act::Answer(json!({"pending": [], "paired": [
+            {"deviceId": "0123456789abcdef", "displayName": "box", "role": "node"}, {"deviceId": "fedcba9876543210"},
+        ]}))],
+        "device.pair.remove" => vec![Act::Answer(json!({"deviceId": params["deviceId"]}))],
+        other => nothing(other),
+    });
+    let home = prowess();
+    let url = &stage.url;
+    home.run(&format!("node remove box --gateway {url}")).ok().out_has("box (0123456789abcdef) is removed");
+    let told = home.run(&format!("node remove fedc --json --gateway {url}")).ok().json();
+    assert_eq!(told["deviceId"], "fedcba9876543210", "{told}");
+    home.run(&format!("node remove 012 --gateway {url}")).code(1).err_has("no machine `012`");
+    let ids = ["0123456789abcdef", "fedcba9876543210"].map(|id| json!({"deviceId": id}));
+    assert_eq!(stage.asked("device.pair.remove"), ids);
 }
 
 #[test]

@@ -148,7 +148,7 @@ impl Watch {
     }
 
     async fn tell_gateway(&self, client: &Client, id: &str, answer: Option<Answer>) {
-        let Some(answer) = answer else { return self.note("nobody answered; the question is left as it is") };
+        let Some(answer) = answer else { return self.note(&questions::unanswered(id, &self.target.url)) };
         if let Err(error) = questions::resolve(client, id, questions::word(answer)).await {
             self.note(&format!("the answer was not taken: {}", safe(&error.to_string())));
         }

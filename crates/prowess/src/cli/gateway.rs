@@ -84,6 +84,11 @@ pub(crate) enum Node {
         /// The id of its request, or the beginning of it
         id: String,
     },
+    /// Take back that a machine was let in, and end its connection
+    Remove {
+        /// Its id, the beginning of it, or its name
+        id: String,
+    },
 }
 
 /// How this machine serves as a node.

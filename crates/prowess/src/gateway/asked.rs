@@ -24,6 +24,10 @@ pub(super) fn call(method: &str, params: &str, wait: Wait, millis: u64, globals:
     let params: Value = serde_json::from_str(params).map_err(|error| {
         Failure::usage(format!("the parameters are no JSON: {error}")).hint("write them as '{\"key\": 1}'")
     })?;
+    if !params.is_object() {
+        let what = format!("the parameters are no JSON object: {}", safe(&params.to_string()));
+        return Err(Failure::usage(what).hint("write them as '{\"key\": 1}', or leave them out"));
+    }
     let target = Target::meant(globals)?;
     with(&target, async |client| {
         let limit = Duration::from_millis(millis);

@@ -64,6 +64,9 @@ fn announce(running: &Running, context: &Context, globals: &Globals) -> Result<(
     }
     tell(&format!("listening on {url}"));
     tell(&format!("the page is at {page}"));
+    if let Some(wide) = wide(address) {
+        tell(&format!("{} {wide}", paint(WARN, "warning:")));
+    }
     if let Some(file) = file {
         let file = short_path(file, context.user_home());
         tell(&format!("a token was made and is kept in {file}, as gateway.auth.token"));
@@ -83,6 +86,16 @@ fn reachable(address: SocketAddr) -> SocketAddr {
         IpAddr::V6(ip) if ip.is_unspecified() => SocketAddr::new(std::net::Ipv6Addr::LOCALHOST.into(), address.port()),
         _ => address,
     }
+}
+
+/// What is said of an address that other machines reach.
+fn wide(address: SocketAddr) -> Option<String> {
+    (!address.ip().is_loopback()).then(|| {
+        format!(
+            "it listens on {address}: other machines can reach it, and nothing is encrypted, not even the token; \
+             put a proxy with TLS in front of it, or listen on loopback and use a tunnel"
+        )
+    })
 }
 
 fn refused(error: &StartError) -> Failure {
@@ -112,6 +125,14 @@ fn who_has(port: u16) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_listens_to_the_network_is_told() {
+        for (address, is_wide) in [("127.0.0.1:1", false), ("[::1]:1", false), ("0.0.0.0:1", true), ("[::]:1", true)] {
+            let said = wide(address.parse().expect("an address"));
+            assert_eq!(said.is_some_and(|said| said.contains(address) && said.contains("encrypted")), is_wide);
+        }
+    }
 
     #[test]
     fn everywhere_is_reached_here() {

@@ -10,6 +10,7 @@ use prowess_policy::{Answer, shown};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
+use crate::output::safe;
 use crate::show::Printer;
 
 /// The longest question that is put, in bytes. What cannot be shown whole cannot be approved.
@@ -147,6 +148,12 @@ fn grant(rule: &Value) -> String {
         }
         _ => text(rule),
     }
+}
+
+/// What is said when a question is left without an answer: how it can still be given one.
+pub(crate) fn unanswered(id: &str, url: &str) -> String {
+    let (id, url) = (safe(id), safe(url));
+    format!("nobody answers {id} here any more; prowess approvals resolve {id} allow-once|deny --gateway {url} does")
 }
 
 /// An answer as it is written on the wire.

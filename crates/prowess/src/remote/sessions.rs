@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::call;
 use crate::output::{Report, count};
-use crate::sessions::told::{Line, Row, Told};
+use crate::sessions::told::{Line, Row, Source, Told};
 use crate::sessions::{list as table, show as shown};
 
 /// How many messages a gateway gives at once.
@@ -63,7 +63,7 @@ fn told(key: &str, answer: &Value) -> Told {
         problems.push(format!("{} cannot be read", count(lost, "message")));
     }
     let id = answer["sessionId"].as_str().unwrap_or_default().to_owned();
-    Told { key: Some(key.to_owned()), id, lines, problems, ..Told::default() }
+    Told { key: Some(key.to_owned()), id, lines, problems, source: Source::Gateway, ..Told::default() }
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
 use super::feed::Feed;
-use super::questions::{Desk, Pending, resolve, word};
+use super::questions::{Desk, Pending, resolve, unanswered, word};
 use super::target::Target;
 use super::{call, refused};
 use crate::chat::complete::Words;
@@ -166,13 +166,14 @@ impl RemoteTalk {
                         return Ok(if is_stopping { End::Interrupted } else { End::Failed(why) });
                     }
                 },
-                (id, answer) = run.desk.answered() => {
-                    if let Some(answer) = answer
-                        && let Err(error) = resolve(&self.client, &id, word(answer)).await
-                    {
-                        run.events.tell(Event::Notice(format!("the answer was not taken: {error}")));
+                (id, answer) = run.desk.answered() => match answer {
+                    None => run.events.tell(Event::Notice(unanswered(&id, &self.target.url))),
+                    Some(answer) => {
+                        if let Err(error) = resolve(&self.client, &id, word(answer)).await {
+                            run.events.tell(Event::Notice(format!("the answer was not taken: {error}")));
+                        }
                     }
-                }
+                },
                 () = run.stop.cancelled(), if !is_stopping => {
                     is_stopping = true;
                     let params = json!({"sessionKey": self.key.to_string(), "runId": run.id});

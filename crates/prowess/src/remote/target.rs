@@ -22,6 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(15);
 pub(crate) struct Target {
     pub(crate) url: String,
     pub(crate) secret: Option<(Kind, Secret)>,
+    /// What the operator's variables say about secrets without encryption.
+    env: Env,
 }
 
 /// What a secret is to the gateway.
@@ -76,7 +78,7 @@ impl Target {
             Some(token) => Some((Kind::Token, Secret::new(token))),
             None => known.secret(&url),
         };
-        Ok(Self { url, secret })
+        Ok(Self { url, secret, env: known.env.clone() })
     }
 
     /// Connects and says who we are.
@@ -93,7 +95,7 @@ impl Target {
     }
 
     fn introduction(&self) -> Introduction {
-        let mut introduction = Introduction::operator("");
+        let mut introduction = Introduction::operator("").trusting(&self.env);
         introduction.params["auth"] = match &self.secret {
             Some((Kind::Token, secret)) => json!({"token": secret.expose()}),
             Some((Kind::Password, secret)) => json!({"password": secret.expose()}),
@@ -108,14 +110,43 @@ impl Target {
             return Failure::input(format!("no gateway at {url}: {}", safe(&error.to_string())))
                 .hint("start one with: prowess gateway run");
         };
-        let said_so = safe(&error.to_string());
+        let details = &said["details"];
+        let said_so = safe(&without_advice(&error.to_string(), details));
         let failure = Failure::input(format!("the gateway at {url} does not let us in: {said_so}"));
-        if said["details"]["code"] == "PAIRING_REQUIRED" {
-            let id = safe(said["details"]["requestId"].as_str().unwrap_or("ID"));
-            return failure.hint(format!("let this device in on the gateway's machine: prowess node approve {id}"));
-        }
-        failure.hint("give its token with OPENCLAW_GATEWAY_TOKEN or --token")
+        advice(&self.url, details).into_iter().fold(failure, Failure::hint)
     }
+}
+
+/// What to do about a refusal at the door of the gateway at `url`.
+pub(crate) fn advice(url: &str, details: &Value) -> Vec<String> {
+    let code = details["code"].as_str().unwrap_or_default();
+    let (word, name, flag) = match code {
+        "PAIRING_REQUIRED" => {
+            let id = safe(details["requestId"].as_str().unwrap_or("ID"));
+            return vec![format!("let this device in on the gateway's machine: prowess node approve {id}")];
+        }
+        "AUTH_PASSWORD_MISSING" | "AUTH_PASSWORD_MISMATCH" => ("password", "OPENCLAW_GATEWAY_PASSWORD", ""),
+        "" | "AUTH_TOKEN_MISSING" | "AUTH_TOKEN_MISMATCH" => ("token", "OPENCLAW_GATEWAY_TOKEN", " or --token"),
+        // The gateway has said itself what to do.
+        _ => return Vec::new(),
+    };
+    let mut hints = vec![format!("give its {word} with {name}{flag}")];
+    if is_here(url) {
+        hints.push(format!("a gateway that runs on this machine has it as gateway.auth.{word} in its configuration"));
+    } else {
+        hints.push(format!("or write it into gateway.remote.{word}, beside this address as gateway.remote.url"));
+    }
+    hints
+}
+
+/// A refusal without what the gateway advises in brackets, where ours is better: it does not know where we are.
+fn without_advice(said: &str, details: &Value) -> String {
+    let is_ours = matches!(
+        details["code"].as_str(),
+        Some("AUTH_PASSWORD_MISSING" | "AUTH_PASSWORD_MISMATCH" | "AUTH_TOKEN_MISSING" | "AUTH_TOKEN_MISMATCH")
+    );
+    let short = said.strip_suffix(')').and_then(|said| said.rsplit_once(" (")).filter(|_| is_ours);
+    short.map_or(said, |(short, _)| short).to_owned()
 }
 
 /// What is written and set on this machine.
@@ -158,29 +189,40 @@ fn same_place(one: &str, other: &str) -> bool {
     one.trim().trim_end_matches('/') == other.trim().trim_end_matches('/')
 }
 
-/// The scheme and the host of an address.
-fn parts(url: &str) -> Option<(&str, &str)> {
+/// The parts of an address.
+struct Parts<'a> {
+    scheme: &'a str,
+    host: &'a str,
+    /// As it is written, if it is.
+    port: Option<&'a str>,
+}
+
+fn parts(url: &str) -> Option<Parts<'_>> {
     let (scheme, rest) = url.split_once("://")?;
     let authority = rest.split(['/', '?', '#']).next()?;
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    let host = match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next()?,
-        None => host.rsplit_once(':').map_or(host, |(host, _)| host),
+    let place = authority.rsplit_once('@').map_or(authority, |(_, place)| place);
+    let (host, port) = match place.strip_prefix('[') {
+        Some(rest) => rest.split_once(']').map(|(host, after)| (host, after.strip_prefix(':')))?,
+        None => place.rsplit_once(':').map_or((place, None), |(host, port)| (host, Some(port))),
     };
-    Some((scheme, host))
+    Some(Parts { scheme, host, port })
 }
 
 fn is_here(url: &str) -> bool {
-    let Some((_, host)) = parts(url) else { return false };
+    let Some(Parts { host, .. }) = parts(url) else { return false };
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// Refuses what is no address of a gateway, and what would show the token to a whole network.
 fn check(url: &str, env: &Env) -> Result<(), Failure> {
     let example = "write it as in ws://127.0.0.1:18789";
-    let Some((scheme, host)) = parts(url).filter(|(_, host)| !host.is_empty()) else {
+    let Some(Parts { scheme, host, port }) = parts(url).filter(|parts| !parts.host.is_empty()) else {
         return Err(Failure::usage(format!("`{}` is no address of a gateway", safe(url))).hint(example));
     };
+    if let Some(port) = port.filter(|port| !port.parse::<u16>().is_ok_and(|port| port > 0)) {
+        let what = format!("`{}` has no port that there is: `{}`", safe(url), safe(port));
+        return Err(Failure::usage(what).hint("ports go from 1 to 65535"));
+    }
     match scheme {
         "wss" => Ok(()),
         "ws" if is_here(url) || env.text("OPENCLAW_ALLOW_INSECURE_PRIVATE_WS") == Some("1") => Ok(()),
@@ -222,12 +264,44 @@ mod tests {
     }
 
     #[test]
+    fn who_is_not_let_in_is_told_where_the_secret_belongs() {
+        let table = [
+            ("ws://127.0.0.1:1", "AUTH_TOKEN_MISMATCH", "gateway.auth.token"),
+            ("wss://far.example", "AUTH_TOKEN_MISSING", "gateway.remote.token"),
+            ("ws://127.0.0.1:1", "AUTH_PASSWORD_MISMATCH", "gateway.auth.password"),
+            ("wss://far.example", "AUTH_PASSWORD_MISSING", "gateway.remote.password"),
+        ];
+        for (url, code, place) in table {
+            let target = Target { url: url.to_owned(), secret: None, env: Env::new() };
+            let said = "unauthorized: no (write it into gateway.remote.token)";
+            let error = Box::new(json!({"message": said, "details": {"code": code}}));
+            let failure = target.unreachable(&CallError::Refused { error, payload: None });
+            let word = place.rsplit('.').next().expect("a word");
+            assert!(failure.message.ends_with("does not let us in: unauthorized: no"), "{failure}");
+            assert!(failure.hints[0].starts_with(&format!("give its {word} with OPENCLAW_GATEWAY_")), "{failure}");
+            assert!(failure.hints[1].contains(place), "{failure}");
+            assert_eq!(failure.hints[0].contains("--token"), word == "token", "{failure}");
+        }
+        assert!(advice("ws://127.0.0.1:1", &json!({"code": "AUTH_RATE_LIMITED"})).is_empty());
+    }
+
+    #[test]
     fn addresses_are_checked_before_anything_is_sent() {
         let env = Env::new();
         for good in ["ws://127.0.0.1:1", "ws://localhost:1/", "ws://[::1]:1", "wss://far.example/x"] {
             assert!(check(good, &env).is_ok(), "{good}");
         }
-        for bad in ["127.0.0.1:1", "http://127.0.0.1:1", "ws://", "ws://far.example", "ws://127.0.0.1@far.example:1"] {
+        let bad = [
+            "127.0.0.1:1",
+            "http://127.0.0.1:1",
+            "ws://",
+            "ws://far.example",
+            "ws://127.0.0.1@far.example:1",
+            "ws://127.0.0.1:99999",
+            "ws://[::1]:0",
+            "wss://far.example:x",
+        ];
+        for bad in bad {
             assert!(check(bad, &env).is_err(), "{bad}");
         }
         let insists = Env::from_iter([("OPENCLAW_ALLOW_INSECURE_PRIVATE_WS", "1")]);

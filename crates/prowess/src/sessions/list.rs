@@ -21,32 +21,37 @@ pub(crate) fn report(rows: &[Row], json: bool) -> Result<Report, Failure> {
     if rows.is_empty() {
         return Ok(Report::text("No conversations yet. Begin one with: prowess run \"…\"\n"));
     }
+    // A gateway may not tell how many there are.
+    let is_counted = rows.iter().any(|row| row.messages.is_some());
     let cells = rows.iter().map(|row| {
-        vec![
+        let mut cells = vec![
             row.key.as_deref().map_or_else(|| "(set aside)".to_owned(), safe),
             row.id.chars().take(SHORT_ID).collect(),
             time(row.updated),
-            row.messages.map_or_else(String::new, |number| number.to_string()),
-            safe(row.model.as_deref().unwrap_or("")),
-            shorten(row.title.as_deref().unwrap_or(""), MAX_TITLE),
-        ]
+        ];
+        if is_counted {
+            cells.push(row.messages.map_or_else(String::new, |number| number.to_string()));
+        }
+        cells.push(safe(row.model.as_deref().unwrap_or("")));
+        cells.push(shorten(row.title.as_deref().unwrap_or(""), MAX_TITLE));
+        cells
     });
-    Ok(Report::text(table(
-        &["Session", "Id", "Last used (UTC)", "Messages", "Model", "Begins with"],
-        &[1, 2, 3],
-        cells.collect(),
-    )))
+    let cells = cells.collect();
+    Ok(Report::text(if is_counted {
+        table(&["Session", "Id", "Last used (UTC)", "Messages", "Model", "Begins with"], &[1, 2, 3], cells)
+    } else {
+        table(&["Session", "Id", "Last used (UTC)", "Model", "Begins with"], &[1, 2], cells)
+    }))
 }
 
 fn shape(row: &Row) -> serde_json::Value {
-    json!({
-        "key": row.key,
-        "sessionId": row.id,
-        "updatedAt": row.updated,
-        "messages": row.messages,
-        "model": row.model,
-        "title": row.title,
-    })
+    let mut shape = json!({"key": row.key, "sessionId": row.id, "updatedAt": row.updated});
+    if let Some(messages) = row.messages {
+        shape["messages"] = messages.into();
+    }
+    shape["model"] = json!(row.model);
+    shape["title"] = json!(row.title);
+    shape
 }
 
 /// A time to the minute.

@@ -8,7 +8,7 @@ use prowess_host::Failure;
 use prowess_skills::text::shorten;
 use serde_json::{Map, Value, json};
 
-use super::told::{Broken, Costs, Line, Told, ending, result};
+use super::told::{Broken, Costs, Line, Source, Told, ending, result};
 use crate::output::{BAD, BOLD, DIM, GOOD, Report, WARN, count, paint, safe, short_path, table};
 use crate::show::{label, mark, tokens};
 
@@ -19,7 +19,7 @@ pub(crate) fn report(told: &Told, home: &Path, json: bool) -> Result<Report, Fai
     if json { Report::json(&shape(told)) } else { Ok(Report::text(text(told, home))) }
 }
 
-/// All of it for machines.
+/// All of it for machines; what is not known is left out.
 pub(super) fn shape(told: &Told) -> Value {
     let cost = |cost: &super::told::SkillCost| {
         json!({
@@ -28,7 +28,7 @@ pub(super) fn shape(told: &Told) -> Value {
         })
     };
     let others: Map<String, Value> = told.costs.others.iter().map(|(name, sum)| (name.clone(), json!(sum))).collect();
-    json!({
+    let mut shape = json!({
         "key": told.key,
         "sessionId": told.id,
         "path": told.path.display().to_string(),
@@ -41,13 +41,24 @@ pub(super) fn shape(told: &Told) -> Value {
             "total": told.costs.total,
         },
         "problems": told.problems,
-    })
+    });
+    if let Some(shape) = shape.as_object_mut().filter(|_| told.source == Source::Gateway) {
+        for name in ["path", "skills", "ledger"] {
+            shape.shift_remove(name);
+        }
+        if !told.is_counted() {
+            shape.shift_remove("usage");
+        }
+    }
+    shape
 }
 
 fn text(told: &Told, home: &Path) -> String {
     let name = told.key.as_deref().map_or_else(|| "set aside".to_owned(), safe);
     let mut text = format!("{}  {}\n", paint(BOLD, &name), paint(DIM, &safe(&told.id)));
-    let _ = writeln!(text, "{}", paint(DIM, &short_path(&told.path, home)));
+    if told.source == Source::File {
+        let _ = writeln!(text, "{}", paint(DIM, &short_path(&told.path, home)));
+    }
     for problem in &told.problems {
         let _ = writeln!(text, "{} {}", paint(WARN, "!"), safe(problem));
     }
@@ -56,7 +67,11 @@ fn text(told: &Told, home: &Path) -> String {
         said(&mut text, told, index, line, home);
     }
     let estimate = if told.is_estimated() { "; estimates, for no model was asked" } else { "" };
-    let _ = writeln!(text, "\n{}, {}{estimate}", count(told.lines.len(), "message"), tokens(&told.usage()));
+    let _ = write!(text, "\n{}", count(told.lines.len(), "message"));
+    if told.is_counted() {
+        let _ = write!(text, ", {}{estimate}", tokens(&told.usage()));
+    }
+    text.push('\n');
     text.push_str(&ledger(&told.costs));
     text
 }
@@ -173,6 +188,21 @@ It is sunny.
             let text = anstream::adapter::strip_str(&text).to_string();
             assert!(text.contains(expected), "{expected}\n{text}");
         }
+    }
+
+    #[test]
+    fn what_a_gateway_does_not_tell_is_left_out() {
+        let mut told = Told { source: Source::Gateway, costs: Costs::default(), ..weather() };
+        for line in &mut told.lines {
+            if let Message::Assistant(reply) = &mut line.message {
+                reply.usage = prowess_agent::message::Usage::default();
+            }
+        }
+        let text = report(&told, Path::new("/home/me"), false).expect("a report").text;
+        assert!(text.ends_with("\n5 messages\n"), "{text}");
+        let shape = shape(&told);
+        let known: Vec<&String> = shape.as_object().expect("an object").keys().collect();
+        assert_eq!(known, ["key", "sessionId", "messages", "problems"]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use prowess_host::Failure;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::told::{Costs, Line, Row, SkillCost, Told};
+use super::told::{Costs, Line, Row, SkillCost, Source, Told};
 use super::{export, list, replay, show};
 use crate::cli::{self, Format, Globals};
 use crate::output::{Report, count, safe};
@@ -81,7 +81,8 @@ fn told(stored: Stored) -> Told {
     if unreadable > 0 {
         problems.push(format!("{} cannot be read", count(unreadable, "message")));
     }
-    Told { key: stored.key, id: stored.id, path: stored.path, lines, costs: costs(&stored.entries), problems }
+    let costs = costs(&stored.entries);
+    Told { key: stored.key, id: stored.id, path: stored.path, lines, costs, problems, source: Source::File }
 }
 
 /// The tokens that all calls of a model took together, those that summed up earlier messages included.

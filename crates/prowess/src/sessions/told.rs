@@ -30,6 +30,17 @@ pub(crate) struct Told {
     pub(crate) costs: Costs,
     /// What was wrong with the file.
     pub(crate) problems: Vec<String>,
+    pub(crate) source: Source,
+}
+
+/// Who tells a conversation.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// Its file, which has all of it.
+    #[default]
+    File,
+    /// A gateway, which says neither what it cost nor where it is kept.
+    Gateway,
 }
 
 /// One message, and the skills whose instructions it brought.
@@ -75,6 +86,11 @@ impl SkillCost {
 }
 
 impl Told {
+    /// Whether it is known what it cost.
+    pub(crate) fn is_counted(&self) -> bool {
+        self.source == Source::File || self.usage().total_tokens > 0
+    }
+
     /// Tokens as the providers counted them.
     pub(crate) fn usage(&self) -> Usage {
         let mut sum = Usage::default();
