@@ -23,9 +23,14 @@ const VIEWS = [
 const THEMES = ["auto", "light", "dark"];
 
 const by = (id) => document.getElementById(id);
-const app = { link: undefined, agent: undefined, say, go, asking, badge, failed };
+// `kept` is what the chat does not lose when the person has to come in again.
+const app = { link: undefined, agent: undefined, kept: nobody(), say, go, asking, badge, failed };
 let views;
 let shown;
+
+function nobody() {
+  return { draft: "", session: undefined };
+}
 
 /** Tells the person something in passing. */
 function say(text, kind = "calm") {
@@ -57,7 +62,7 @@ function badge(id, number) {
   if (node) node.textContent = number ? String(number) : "";
 }
 
-/** Shows a view; `focus` moves the keyboard there, too. */
+/** Shows a view; `focus` moves the keyboard there, too. The way back leads to the view before. */
 function go(id, { focus = "panel", ...more } = {}) {
   const view = views.get(id) ?? views.get("skills");
   for (const other of views.values()) {
@@ -65,9 +70,11 @@ function go(id, { focus = "panel", ...more } = {}) {
     other.tab.tabIndex = other === view ? 0 : -1;
     other.panel.hidden = other !== view;
   }
+  const [from, address] = [shown, `#${view.id}`];
   shown = view;
   view.tab.scrollIntoView({ block: "nearest", inline: "nearest" });
-  if (location.hash !== `#${view.id}`) history.replaceState(null, "", `#${view.id}`);
+  if (!from) history.replaceState(null, "", address);
+  else if (location.hash !== address) history.pushState(null, "", address);
   if (focus === "panel") view.panel.focus({ preventScroll: true });
   if (focus === "tab") view.tab.focus();
   if (view.id === "approvals") by("asking").hidden = true;
@@ -176,6 +183,7 @@ by("keys").addEventListener("click", help);
 by("theme").addEventListener("click", () => theme(THEMES[(THEMES.indexOf(document.documentElement.dataset.theme) + 1) % THEMES.length]));
 by("leave").addEventListener("click", () => {
   app.link.end();
+  app.kept = nobody();
   door.forget();
   door.ask(undefined, enter);
 });
@@ -186,8 +194,13 @@ by("agent").addEventListener("change", () => {
 });
 addEventListener("hashchange", () => {
   const id = location.hash.slice(1);
-  if (id.startsWith("token=")) enter(door.known());
-  else if (shown && views.has(id) && shown.id !== id) go(id);
+  if (id.startsWith("token=")) {
+    const [secret, view] = [door.known(), shown?.id];
+    if (view) history.replaceState(null, "", `#${view}`);
+    enter(secret);
+  } else if (shown && views.has(id) && shown.id !== id) {
+    go(id);
+  }
 });
 document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault();

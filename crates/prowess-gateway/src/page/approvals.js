@@ -13,10 +13,11 @@ export function make(app, panel) {
   const open = new Map();
   const done = [];
   let timer;
+  const heading = el("h1", { tabindex: -1 }, "Approvals");
   const waiting = el("div", { class: "stack", "aria-live": "assertive", "aria-label": "Commands that wait" });
   const past = el("ul", { class: "rows plain-rows", "aria-label": "Answered" });
   const rest = el("section", { hidden: true }, el("h2", {}, "Answered"), past);
-  put(panel, el("div", { class: "head" }, el("h1", {}, "Approvals"), el("p", { class: "soft" }, "Commands that may only run if you say so. The first answer counts, whoever gives it.")), waiting, rest);
+  put(panel, el("div", { class: "head" }, heading, el("p", { class: "soft" }, "Commands that may only run if you say so. The first answer counts, whoever gives it.")), waiting, rest);
   empty();
 
   async function load() {
@@ -52,22 +53,34 @@ export function make(app, panel) {
   }
 
   async function answer(id, decision) {
-    const buttons = open.get(id)?.node.querySelectorAll("button") ?? [];
+    const question = open.get(id);
+    if (!question) return;
+    const buttons = question.node.querySelectorAll("button");
+    // A button that is put out of use loses the keyboard, which belongs here nevertheless.
+    const focused = question.node.contains(document.activeElement) ? document.activeElement : undefined;
+    question.held = Boolean(focused);
     for (const one of buttons) one.disabled = true;
     try {
       await app.link.call("exec.approval.resolve", { id, decision });
       close(id, decision, "you");
     } catch (error) {
       for (const one of buttons) one.disabled = false;
+      if (holds(question)) focused?.focus();
+      question.held = false;
       app.failed(error);
     }
+  }
+
+  /** Whether the keyboard is at this question, or would be if it had not been answered. */
+  function holds({ node, held }) {
+    return node.contains(document.activeElement) || (held && [document.body, null].includes(document.activeElement));
   }
 
   function close(id, decision, by) {
     const question = open.get(id);
     if (!question) return;
     open.delete(id);
-    const held = question.node.contains(document.activeElement);
+    const held = holds(question);
     question.node.remove();
     const [said, kind] = SAID[decision] ?? ["expired", "dim"];
     done.unshift(el("li", { class: "answered" }, badge(said, kind), el("code", { class: "theirs" }, command(question.request?.command)), el("span", { class: "soft theirs" }, by && ["by ", words(by), ", "], clock(Date.now()))));
@@ -75,7 +88,8 @@ export function make(app, panel) {
     put(past, done);
     rest.hidden = false;
     empty();
-    if (held) (waiting.querySelector("button") ?? panel).focus();
+    // Not a button of it: a key that is pressed twice must not answer two questions.
+    if (held) (waiting.querySelector(".question") ?? heading).focus();
   }
 
   /** Shows how much time is left, and puts away what nobody answered. */
@@ -100,7 +114,7 @@ function card({ id, request = {}, createdAtMs, expiresAtMs }, answer) {
   const seconds = Math.max(1, Math.round((expiresAtMs - createdAtMs) / 1000));
   const whole = JSON.stringify(request).length <= LONGEST;
   const offered = whole ? request.decisions ?? DECISIONS.map(([decision]) => decision) : ["deny"];
-  return el("article", { class: "question card", "aria-labelledby": `ask-${id}`, data: { id } },
+  return el("article", { class: "question card", tabindex: -1, "aria-labelledby": `ask-${id}`, data: { id } },
     el("div", { class: "line between" }, el("h2", { id: `ask-${id}` }, request.tool ? "May this be done?" : "May this run?"), el("span", { class: "soft" }, "expires in ", el("span", { class: "left", role: "timer", "aria-live": "off" }))),
     whole ? shown(request, offered) : el("p", { class: "warned" }, "This is too long to be shown whole, so it cannot be allowed."),
     el("div", { class: "line answers" }, DECISIONS.filter(([decision]) => offered.includes(decision)).map(([decision, label, kind]) => button(label, () => answer(decision), { class: kind, data: { decision } }))),
@@ -110,7 +124,6 @@ function card({ id, request = {}, createdAtMs, expiresAtMs }, answer) {
 /** All that an answer is about. */
 function shown(request, offered) {
   const argv = request.commandArgv ?? request.systemRunPlan?.argv;
-  const odd = /[^\u0020-\u007e\n]/u.test((request.command ?? "") + (request.text ?? ""));
   // Some gateways only tell the names of variables.
   const variables = request.variables?.length ? request.variables : request.envKeys;
   const facts = [
@@ -126,11 +139,16 @@ function shown(request, offered) {
     ["Because", lines(request.objections, plain)],
     ["Always would allow", offered.includes("allow-always") && lines(request.always, grant)],
   ].filter(([, value]) => value && value.textContent !== "" && value.length !== 0);
-  return [
+  const texts = [
     el("pre", { class: "command theirs", tabindex: 0, "aria-label": "The command" }, command(request.command)),
     request.text && el("pre", { class: "command theirs text", tabindex: 0, "aria-label": "What it would change" }, command(request.text)),
+  ].filter(Boolean);
+  const about = el("dl", { class: "facts" }, facts.map(([name, value]) => [el("dt", {}, name), el("dd", { class: "theirs" }, value)]));
+  const odd = texts.some((text) => text.querySelector(".hidden-char, .foreign")) || about.querySelector(".hidden-char");
+  return [
+    texts,
     odd && el("p", { class: "warned" }, "There are characters in it that can be mistaken for others or not be seen; they are marked."),
-    el("dl", { class: "facts" }, facts.map(([name, value]) => [el("dt", {}, name), el("dd", { class: "theirs" }, value)])),
+    about,
   ];
 }
 

@@ -1,6 +1,7 @@
 // Chat: what is said, while it is said.
 
-import { button, el, put, soon, unique, words } from "./dom.js";
+import { button, el, many, put, soon, unique, words } from "./dom.js";
+import { UNSURE } from "./link.js";
 import { Talk } from "./talk.js";
 
 /** How many messages are shown of what was said before. */
@@ -8,16 +9,21 @@ const PAST = 200;
 const MOST_COMMANDS = 8;
 
 export function make(app, panel) {
-  const self = { stale: true, session: undefined, run: undefined, commands: [], at: 0, found: [] };
+  // Not looked up later: what belongs to one who has left is not given to the next.
+  const { kept } = app;
+  const self = { stale: true, session: kept.session, run: undefined, over: undefined, commands: [], at: 0, found: [] };
   const pick = el("select", { id: "chat-session", on: { change: () => open(pick.value) } });
   const log = el("div", { class: "log", role: "log", "aria-live": "polite", "aria-label": "The conversation", tabindex: 0 });
   const talk = new Talk(log);
   const menu = el("ul", { class: "menu card", role: "listbox", id: "chat-menu", "aria-label": "Commands", hidden: true });
   const input = el("textarea", {
     id: "chat-input", rows: 1, "data-search": true, placeholder: "Message, or / for commands",
-    "aria-label": "Message", role: "combobox", "aria-expanded": "false", "aria-controls": "chat-menu", "aria-autocomplete": "list",
+    "aria-label": "Message", "aria-haspopup": "listbox", "aria-controls": "chat-menu", "aria-autocomplete": "list",
     on: { input: typed, keydown: pressed },
   });
+  input.value = kept.draft;
+  const offer = el("p", { class: "quiet", id: "chat-offer", role: "status" });
+  const unsent = el("div", { class: "unsent", role: "alert", hidden: true });
   const send = el("button", { class: "main", type: "submit" }, "Send");
   const working = el("p", { class: "working soft", role: "status" });
   const stop = button("Stop", abort, { hidden: true, class: "stop" });
@@ -27,7 +33,9 @@ export function make(app, panel) {
       button("New", () => open(`agent:${agent()}:page-${unique().slice(0, 8)}`), { class: "small" })),
     log,
     working,
-    el("form", { class: "composer", on: { submit } }, menu, input, stop, send));
+    unsent,
+    el("form", { class: "composer", on: { submit } }, menu, offer, input, stop, send));
+  fit();
 
   const agent = () => app.agent ?? app.link.hello?.snapshot?.sessionDefaults?.defaultAgentId ?? "main";
   const main = () => (app.agent ? `agent:${app.agent}:main` : app.link.hello?.snapshot?.sessionDefaults?.mainSessionKey ?? "agent:main:main");
@@ -41,6 +49,7 @@ export function make(app, panel) {
 
   async function open(session) {
     self.session = session;
+    kept.session = session;
     self.stale = false;
     running(undefined);
     try {
@@ -67,20 +76,52 @@ export function make(app, panel) {
     working.textContent = run ? "Working" : "";
   }
 
+  /** Whoever comes in the middle of a turn hears no start of it: all that is told of a run says that it goes on. */
+  function alive(run) {
+    if (run && run !== self.run && run !== self.over) running(run);
+  }
+
+  function write(text) {
+    input.value = text;
+    written();
+  }
+
+  function written() {
+    kept.draft = input.value;
+    fit();
+  }
+
   async function submit(event) {
     event?.preventDefault();
     const message = input.value.trim();
     if (!message) return;
-    input.value = "";
-    fit();
+    write("");
     close();
-    talk.person(message);
+    unsent.hidden = true;
+    const unsay = talk.person(message);
     try {
       const { runId } = await app.link.call("chat.send", { sessionKey: self.session, message, idempotencyKey: unique() });
-      if (runId) running(runId);
+      alive(runId);
     } catch (error) {
-      talk.chat({ runId: "refused", state: "error", errorMessage: error.message });
+      unsay();
+      giveBack(message, error);
     }
+  }
+
+  /** What could not be sent is written again, and what the person wrote since then is left alone. */
+  function giveBack(message, error) {
+    const said = el("p", { class: "theirs soft" }, words(message));
+    const again = button("Write it again", () => {
+      write([message, input.value].filter(Boolean).join("\n"));
+      said.remove();
+      again.remove();
+      input.focus();
+    }, { class: "small" });
+    const why = error.code === UNSURE ? "It is not known whether your message arrived" : "Your message was not sent";
+    const free = !input.value.trim();
+    if (free) write(message);
+    put(unsent, el("p", { class: "theirs" }, `${why}: `, words(error.message)), !free && [said, again]);
+    unsent.hidden = false;
   }
 
   async function abort() {
@@ -92,7 +133,7 @@ export function make(app, panel) {
   }
 
   function typed() {
-    fit();
+    written();
     const start = /^\/(\S*)$/.exec(input.value);
     self.found = start ? self.commands.filter((one) => one.name.startsWith(start[1].toLowerCase())).slice(0, MOST_COMMANDS) : [];
     self.at = 0;
@@ -101,7 +142,7 @@ export function make(app, panel) {
 
   function list() {
     menu.hidden = !self.found.length;
-    input.setAttribute("aria-expanded", String(!menu.hidden));
+    offer.textContent = menu.hidden ? "" : `${many(self.found.length, "command")}, arrows choose, Tab takes /${self.found[self.at].name}`;
     put(menu, self.found.map((one, place) => el("li", {
       role: "option", id: `chat-option-${place}`, "aria-selected": String(place === self.at),
       on: { mousedown: (event) => { event.preventDefault(); take(one); } },
@@ -116,7 +157,7 @@ export function make(app, panel) {
   }
 
   function take(one) {
-    input.value = `/${one.name} `;
+    write(`/${one.name} `);
     close();
     input.focus();
   }
@@ -145,12 +186,15 @@ export function make(app, panel) {
 
   app.link.on("agent", (event) => {
     if (event.sessionKey !== self.session) return;
-    if (event.stream === "lifecycle" && event.data?.phase === "start") running(event.runId);
+    const ends = event.stream === "lifecycle" && ["end", "error"].includes(event.data?.phase);
+    if (!ends) alive(event.runId);
     talk.agent(event);
   });
   app.link.on("chat", (event) => {
     if (event.sessionKey !== self.session) return;
-    if (talk.chat(event)) running(undefined);
+    if (!talk.chat(event)) return alive(event.runId);
+    self.over = event.runId;
+    running(undefined);
   });
   app.link.on("skills.changed", commands);
 

@@ -36,7 +36,8 @@ export function put(node, ...children) {
 // What a reader cannot see, or what would turn the order of what they see.
 const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b\u200c\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\u{e0000}-\u{e0fff}]/gu;
 // In a command, everything that is not plain counts: joiners, variants, other spaces, letters of other alphabets.
-const ODD = /[^\u0020-\u007e\n]/gu;
+// So do those that the gateway has written as numbers; an end of a line and a space are nothing odd.
+const ODD = /[^\u0020-\u007e\n]|\\u\{(?!(?:a|20)\})[0-9a-f]{1,6}\}/gu;
 
 /** A text that somebody else wrote, with what is hidden in it made visible. */
 export function words(text) {
@@ -45,11 +46,18 @@ export function words(text) {
 
 /** The text of a command: nothing in it looks like something else. */
 export function command(text) {
-  return marked(String(text ?? ""), ODD, (char) => (seen(char) ? [char, "foreign"] : code(char)));
+  return marked(String(text ?? ""), ODD, (found) => {
+    if (found.startsWith("\\u{")) return [found, "hidden-char", number(found.slice(3, -1))];
+    return seen(found) ? [found, "foreign"] : code(found);
+  });
 }
 
 function code(char) {
-  return [`U+${char.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`, "hidden-char"];
+  return [number(char.codePointAt(0).toString(16)), "hidden-char"];
+}
+
+function number(hex) {
+  return `U+${hex.toUpperCase().padStart(4, "0")}`;
 }
 
 function seen(char) {
@@ -61,9 +69,8 @@ function marked(text, pattern, name) {
   let last = 0;
   for (const found of text.matchAll(pattern)) {
     if (found.index > last) out.append(text.slice(last, found.index));
-    const [shown, kind] = name(found[0]);
-    const [number] = code(found[0]);
-    out.append(el("span", { class: kind, title: number }, shown));
+    const [shown, kind, title = code(found[0])[0]] = name(found[0]);
+    out.append(el("span", { class: kind, title }, shown));
     last = found.index + found[0].length;
   }
   out.append(text.slice(last));

@@ -24,6 +24,8 @@ export function ask(why, enter) {
   const word = document.documentElement.dataset.auth === "password" ? "password" : "token";
   const [door, form, secret, error] = [by("door"), by("door-form"), by("door-secret"), by("door-error")];
   by("house").hidden = true;
+  by("door-what").textContent = word;
+  by("door-key").textContent = word;
   by("door-label").textContent = word === "password" ? "Password" : "Token";
   door.hidden = false;
   error.hidden = !why;

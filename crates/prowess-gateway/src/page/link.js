@@ -8,6 +8,9 @@ const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 15000;
 const PATIENCE = 120000;
 
+/** The code of a request that was sent, and may have been done or not. */
+export const UNSURE = "unsure";
+
 /** Why a request came to nothing. */
 export class Refused extends Error {
   constructor(error) {
@@ -28,6 +31,7 @@ export class Link {
   #pause = FIRST_PAUSE;
   #next = 0;
   #ended = false;
+  #known = false;
   #instance = unique();
 
   /** `tell` hears how the connection stands: open, away or refused. */
@@ -42,6 +46,7 @@ export class Link {
     const scheme = location.protocol === "https:" ? "wss:" : "ws:";
     const socket = new WebSocket(`${scheme}//${location.host}/`);
     this.#socket = socket;
+    this.#known = false;
     socket.addEventListener("message", (message) => this.#hear(JSON.parse(message.data)));
     socket.addEventListener("close", () => this.#lost(socket));
   }
@@ -65,14 +70,15 @@ export class Link {
   /** Asks, and waits for the answer. */
   call(method, params = {}) {
     return new Promise((done, failed) => {
-      if (this.#socket?.readyState !== WebSocket.OPEN) {
+      // A gateway hears nothing from those it does not know yet.
+      if (this.#socket?.readyState !== WebSocket.OPEN || !(this.#known || method === "connect")) {
         failed(new Unanswered({ message: "the gateway cannot be reached at the moment" }));
         return;
       }
       const id = `p${++this.#next}`;
       const timer = setTimeout(() => {
         this.#waiting.delete(id);
-        failed(new Unanswered({ message: "no answer came" }));
+        failed(new Unanswered({ message: "no answer came", code: UNSURE }));
       }, PATIENCE);
       this.#waiting.set(id, { done, failed, timer });
       this.#socket.send(JSON.stringify({ type: "req", id, method, params }));
@@ -102,6 +108,7 @@ export class Link {
       this.hello = await this.call("connect", {
         minProtocol: PROTOCOL, maxProtocol: PROTOCOL, client, role: "operator", scopes: SCOPES, caps: ["tool-events"], auth,
       });
+      this.#known = true;
       this.#pause = FIRST_PAUSE;
       this.tell("open");
     } catch (refused) {
@@ -116,7 +123,7 @@ export class Link {
     if (socket !== this.#socket) return;
     for (const { failed, timer } of this.#waiting.values()) {
       clearTimeout(timer);
-      failed(new Unanswered({ message: "the connection was lost" }));
+      failed(new Unanswered({ message: "the connection was lost", code: UNSURE }));
     }
     this.#waiting.clear();
     if (this.#ended) return;

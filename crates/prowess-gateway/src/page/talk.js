@@ -29,11 +29,12 @@ export class Talk {
     this.#down("now");
   }
 
-  /** Shows what the person says. */
+  /** Shows what the person says, and gives what takes it away again. */
   person(text) {
     this.#begin();
-    this.#add("user", text);
+    const said = this.#add("user", text).parentElement;
     this.#down("now");
+    return () => said.remove();
   }
 
   #past(message) {

@@ -204,6 +204,45 @@ async fn it_fits_a_small_screen() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_out_of_sight_on_the_smallest_screen() {
+    let (_stage, browser) = enter().await;
+    let narrow = json!({"width": 340, "height": 700, "deviceScaleFactor": 1, "mobile": true});
+    browser.cdp("Emulation.setDeviceMetricsOverride", narrow).await;
+    browser.until("innerWidth === 340").await;
+    browser.ask("document.getElementById('tab-chat').click()").await;
+    let outside = "[...document.querySelectorAll('[role=tab], .tools button, .composer > :not([hidden])')]
+        .filter((node) => !node.checkVisibility() || node.getBoundingClientRect().left < 0 || node.getBoundingClientRect().right > innerWidth)
+        .map((node) => node.id)";
+    assert_eq!(browser.ask(outside).await, json!([]));
+    // What stands in an empty field has room in it.
+    let fits = "(() => {
+        const input = document.getElementById('chat-input');
+        const style = getComputedStyle(input);
+        const pen = document.createElement('canvas').getContext('2d');
+        pen.font = style.font;
+        return pen.measureText(input.placeholder).width <= input.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+    })()";
+    assert_eq!(browser.ask(fits).await, true);
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_keyboard_goes_on_to_the_next_question() {
+    let (stage, browser) = enter().await;
+    browser.click("#tab-approvals").await;
+    stage.tell("exec.approval.requested", &demo::question("q1", "uname"));
+    stage.tell("exec.approval.requested", &demo::question("q2", "id"));
+    browser.until("document.querySelectorAll('.question[data-id]').length === 2").await;
+    for (id, next) in [("q1", ".question[data-id=q2]"), ("q2", "#panel-approvals h1")] {
+        browser.ask(&format!("document.querySelector('[data-id={id}] [data-decision=deny]').focus()")).await;
+        browser.keys(ENTER).await;
+        browser.until(&format!("!document.querySelector('[data-id={id}]')")).await;
+        assert_eq!(browser.ask(&format!("document.activeElement.matches('{next}')")).await, true, "{next}");
+    }
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_refresh_leaves_the_keyboard_where_it_is() {
     let (stage, browser) = enter().await;
     browser.ask("document.querySelector('[data-skill=standup]').focus()").await;

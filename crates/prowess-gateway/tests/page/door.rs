@@ -14,6 +14,7 @@ async fn the_token_is_asked_for_once_and_kept_for_the_tab_only() {
     let browser = Browser::open().await;
     let url = format!("http://{}/", room.running.address);
     browser.visit(&url).await;
+    browser.reads("#door-why", "prowess config get gateway.auth.token --show-secrets").await;
     browser.find("#door-secret").await.send_keys("wrong").await.expect("typed");
     browser.click("#door button[type=submit]").await;
     browser.reads("#door-error", "unauthorized").await;
@@ -65,6 +66,53 @@ async fn a_connection_that_is_lost_on_the_way_in_is_made_again() {
     browser.visit(&stage.url()).await;
     browser.reads("#state", "connected").await;
     assert_eq!(browser.ask("document.getElementById('door').hidden").await, true);
+    browser.is_unharmed().await;
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_brings_another_token_finds_what_they_wrote() {
+    let stage = Stage::open(Room::open(demo::home()).await, demo::script).await;
+    let browser = Browser::open().await;
+    browser.visit(&stage.url()).await;
+    browser.reads("#state", "connected").await;
+    browser.click("#tab-sessions").await;
+    browser.click("#panel-sessions .rows li:nth-child(2) .row").await;
+    browser.click("#panel-sessions .detail .main").await;
+    browser.until("document.activeElement.id === 'chat-input'").await;
+    browser.keys("not sent yet").await;
+    browser.ask("window.__old = document.getElementById('chat-input')").await;
+    browser.ask("location.hash = 'token=another'").await;
+    let there =
+        "document.getElementById('chat-input') !== window.__old && !document.getElementById('panel-chat').hidden";
+    browser.until(there).await;
+    assert_eq!(browser.ask("document.getElementById('chat-input').value").await, "not sent yet");
+    browser.until("document.getElementById('chat-session').value === 'agent:main:release'").await;
+    // It is of no concern to whoever comes after them.
+    browser.click("#leave").await;
+    browser.find("#door-secret").await.send_keys("a third").await.expect("typed");
+    browser.click("#door button[type=submit]").await;
+    browser.reads("#state", "connected").await;
+    browser.until("document.getElementById('chat-input').value === ''").await;
+    browser.is_unharmed().await;
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_way_back_leads_to_the_view_before() {
+    let stage = Stage::open(Room::open(demo::home()).await, demo::script).await;
+    let browser = Browser::open().await;
+    browser.visit(&stage.url()).await;
+    let shows = |view: &str| format!("document.getElementById('panel-{view}')?.checkVisibility()");
+    browser.until(&shows("skills")).await;
+    browser.click("#tab-usage").await;
+    browser.click("#tab-nodes").await;
+    for (step, view) in [("back", "usage"), ("back", "skills"), ("forward", "usage")] {
+        browser.ask(&format!("history.{step}()")).await;
+        browser.until(&shows(view)).await;
+        assert_eq!(browser.ask("location.hash").await, format!("#{view}"));
+        assert_eq!(browser.ask(&format!("document.getElementById('tab-{view}').ariaSelected")).await, "true");
+    }
     browser.is_unharmed().await;
     browser.close().await;
 }

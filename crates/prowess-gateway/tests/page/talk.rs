@@ -57,6 +57,83 @@ async fn a_turn_is_stopped_by_a_button() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_turn_is_stopped_also_by_who_comes_in_the_middle() {
+    let (stage, browser) = enter("chat").await;
+    browser.reads("#panel-chat .log", "umbrella at home").await;
+    stage.tell("agent", &demo::turn("lifecycle", &json!({"phase": "start"})));
+    browser.until("!document.querySelector('.stop').hidden").await;
+    browser.client.refresh().await.expect("loaded again");
+    browser.reads("#panel-chat .log", "umbrella at home").await;
+    assert_eq!(browser.ask("document.querySelector('.stop').hidden").await, true, "nothing is known of it yet");
+    stage.tell("agent", &demo::turn("assistant", &json!({"text": "Let me", "delta": "me"})));
+    browser.reads("#panel-chat .log", "Let me").await;
+    assert_eq!(browser.ask("document.querySelector('.stop').hidden").await, false);
+    browser.reads(".working", "Working").await;
+    // Its end is the end, whatever of it comes late.
+    stage.tell("chat", &demo::answer("final", "Let me see."));
+    stage.tell("agent", &demo::turn("skill", &json!({"phase": "read", "name": "weather", "path": "p"})));
+    let mut other = demo::turn("lifecycle", &json!({"phase": "end"}));
+    other["runId"] = "run-0".into();
+    stage.tell("agent", &other);
+    stage.tell("exec.approval.requested", &demo::question("q1", "uname"));
+    browser.reads("#asking", "A command waits").await;
+    assert_eq!(browser.ask("document.querySelector('.stop').hidden").await, true);
+    assert_eq!(browser.ask("document.querySelector('.working').textContent").await, "");
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_could_not_be_sent_is_not_lost() {
+    let (stage, browser) = enter("chat").await;
+    browser.reads("#panel-chat .log", "umbrella at home").await;
+    let histories = || stage.asked("chat.history").len();
+    let before = histories();
+    stage.go_away();
+    browser.reads("#state", "reconnecting").await;
+    browser.find("#chat-input").await.send_keys("And tomorrow?\u{e007}").await.expect("typed");
+    browser.reads(".unsent", "Your message was not sent: the gateway cannot be reached").await;
+    let written = "document.getElementById('chat-input').value";
+    assert_eq!(browser.ask(written).await, "And tomorrow?");
+    assert_eq!(browser.ask("document.querySelector('.log').innerText.includes('tomorrow')").await, false);
+    stage.come_back();
+    browser.reads("#state", "connected").await;
+    prowess_testkit::eventually("what was said is asked for again", || histories() > before);
+    browser.reads("#panel-chat .log", "umbrella at home").await;
+    assert_eq!(browser.ask(written).await, "And tomorrow?");
+    assert_eq!(browser.ask("document.querySelector('.unsent').hidden").await, false);
+    assert_eq!(stage.asked("chat.send"), Vec::<Value>::new());
+    browser.find("#chat-input").await.send_keys("\u{e007}").await.expect("typed");
+    browser.until("!document.querySelector('.stop').hidden").await;
+    assert_eq!(stage.asked("chat.send")[0]["message"], "And tomorrow?");
+    assert_eq!(browser.ask("document.querySelector('.unsent').hidden").await, true);
+    browser.is_unharmed().await;
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_could_not_be_sent_leaves_alone_what_was_written_since() {
+    let (stage, browser) = enter("chat").await;
+    browser.reads("#panel-chat .log", "umbrella at home").await;
+    stage.go_away();
+    browser.reads("#state", "reconnecting").await;
+    let both = "(() => {
+        const input = document.getElementById('chat-input');
+        input.value = 'first';
+        input.form.requestSubmit();
+        input.value = 'second';
+        input.dispatchEvent(new Event('input'));
+    })()";
+    browser.ask(both).await;
+    browser.reads(".unsent", "first").await;
+    assert_eq!(browser.ask("document.getElementById('chat-input').value").await, "second");
+    browser.click(".unsent button").await;
+    browser.until("document.getElementById('chat-input').value === 'first\\nsecond'").await;
+    assert_eq!(browser.ask("document.querySelector('.unsent button')").await, Value::Null);
+    browser.is_unharmed().await;
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_slash_offers_the_commands_of_skills() {
     let (_stage, browser) = enter("chat").await;
     browser.reads("#panel-chat .log", "umbrella at home").await;
@@ -71,6 +148,9 @@ async fn a_slash_offers_the_commands_of_skills() {
         tokio::time::sleep(std::time::Duration::from_millis(100)).await;
     }
     browser.reads("#chat-menu [aria-selected=true]", "/weather").await;
+    // A field of many lines is no combobox: what is offered is said beside it.
+    assert_eq!(browser.ask("document.querySelector('#chat-input').matches('[role], [aria-expanded]')").await, false);
+    browser.until("document.getElementById('chat-offer').textContent.includes('Tab takes /weather')").await;
     input.send_keys("\u{e004}").await.expect("typed");
     browser.until("document.getElementById('chat-input').value === '/weather '").await;
     browser.close().await;
@@ -85,10 +165,29 @@ async fn a_question_is_shown_as_it_is_and_answered_by_one_click() {
     let command = browser.find(".question .command").await.text().await.expect("text");
     assert!(command.contains("U+202E") && !command.contains('\u{202e}'), "{command}");
     assert_eq!(browser.ask("document.querySelector('.question .foreign').title").await, "U+0435");
+    browser.reads(".question .warned", "can be mistaken").await;
     browser.until("/^\\d:\\d\\d$/.test(document.querySelector('.question .left').textContent)").await;
     browser.click("[data-decision=allow-once]").await;
     browser.reads(".answered", "allowed once").await;
     assert_eq!(stage.asked("exec.approval.resolve"), [json!({"id": "q1", "decision": "allow-once"})]);
+    browser.is_unharmed().await;
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_gateway_wrote_as_a_number_is_warned_of_too() {
+    let (stage, browser) = enter("approvals").await;
+    // As the gateway writes a turn of direction, and a space at the end.
+    stage.tell("exec.approval.requested", &demo::question("q1", r"echo \u{202e}txet"));
+    stage.tell("exec.approval.requested", &demo::question("q2", r"echo text\u{20}"));
+    let mut third = demo::question("q3", "id");
+    third["request"]["variables"] = json!([r"LANG=\u{200b}C"]);
+    stage.tell("exec.approval.requested", &third);
+    browser.until("document.querySelectorAll('.question[data-id]').length === 3").await;
+    let warned = "[...document.querySelectorAll('.question:has(.warned)')].map((one) => one.dataset.id)";
+    assert_eq!(browser.ask(warned).await, json!(["q1", "q3"]));
+    let marked = "[...document.querySelectorAll('.hidden-char')].map((one) => [one.textContent, one.title])";
+    assert_eq!(browser.ask(marked).await, json!([[r"\u{202e}", "U+202E"], [r"\u{200b}", "U+200B"]]));
     browser.is_unharmed().await;
     browser.close().await;
 }

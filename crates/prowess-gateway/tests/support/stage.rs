@@ -32,6 +32,9 @@ pub(crate) struct Stage {
     serving: JoinHandle<()>,
 }
 
+/// No frame, but the end of the connection.
+const HANG_UP: &str = "";
+
 /// All methods that the page may use.
 const METHODS: [&str; 17] = [
     "agents.list",
@@ -84,6 +87,17 @@ impl Stage {
     /// Hangs up on the next `times` that the page says who it is.
     pub(crate) fn hang_up(&self, times: usize) {
         self.hang_ups.store(times, Ordering::SeqCst);
+    }
+
+    /// Goes away: hangs up now, and on whoever comes until [`Self::come_back`].
+    pub(crate) fn go_away(&self) {
+        self.hang_up(usize::MAX);
+        self.events.send(HANG_UP.to_owned()).expect("somebody listens");
+    }
+
+    /// Is there again.
+    pub(crate) fn come_back(&self) {
+        self.hang_up(0);
     }
 
     /// Tells the page something.
@@ -148,7 +162,10 @@ impl Play {
                     Some(Ok(_)) => {}
                     Some(Err(_)) | None => return,
                 },
-                told = events.recv() => next = told.ok(),
+                told = events.recv() => match told {
+                    Ok(text) if text == HANG_UP => return,
+                    told => next = told.ok(),
+                },
             }
         }
     }
