@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use prowess_agent::session::SessionKey;
 use prowess_config::{ConfigFile, EditError, Locations, Secret};
 use prowess_exec::Exec;
 use prowess_exec::approver::Approver;
@@ -259,27 +258,10 @@ fn exec(context: &Context, approver: Arc<dyn Approver>, helper: Option<PathBuf>)
 fn wake(gateway: &Arc<Gateway>) -> Wake {
     let gateway = Arc::downgrade(gateway);
     Arc::new(move |key, text| {
-        let Some(gateway) = gateway.upgrade() else { return };
-        let key = key.clone();
-        // Nobody waits for it; what fails is in the log.
-        drop(tokio::task::spawn_blocking(move || gateway.tell_session(&key, &text)));
-    })
-}
-
-impl Gateway {
-    /// Tells a session some news, if there is such a session: one that was removed does not come back for them. Looks at
-    /// the disk.
-    fn tell_session(self: &Arc<Self>, key: &SessionKey, text: &str) {
-        let entry = self.agents.key(&key.to_string()).and_then(|key| {
-            let store = self.agents.store(key.agent())?;
-            store.entry(&key).map_err(|error| Refusal::unavailable(error.to_string()))
-        });
-        match entry {
-            Ok(Some(_)) => self.runs.wake(self, key, text),
-            Ok(None) => tracing::debug!(session = %key, "it is gone, and does not hear its news"),
-            Err(refusal) => tracing::warn!(session = %key, "it does not hear its news: {}", refusal.message),
+        if let Some(gateway) = gateway.upgrade() {
+            gateway.runs.wake(&gateway, key, &text);
         }
-    }
+    })
 }
 
 impl Running {
