@@ -6,6 +6,7 @@ use super::Asset;
 pub(super) const INDEX: &str = include_str!("index.html");
 
 const SCRIPT: &str = "text/javascript; charset=utf-8";
+const STYLE: &str = "text/css; charset=utf-8";
 
 /// A file beside this one, under its own name.
 macro_rules! asset {
@@ -16,7 +17,8 @@ macro_rules! asset {
 
 /// All other files, as they are asked for below `/assets/`.
 pub(crate) const ASSETS: &[Asset] = &[
-    asset!("style.css", "text/css; charset=utf-8"),
+    asset!("style.css", STYLE),
+    asset!("chat.css", STYLE),
     asset!("icon.svg", "image/svg+xml"),
     asset!("app.js", SCRIPT),
     asset!("approvals.js", SCRIPT),
