@@ -11,7 +11,10 @@ pub(crate) const DEFAULT: Duration = Duration::from_secs(30);
 
 /// Runs every fuzz target in turn, each for `each`; stops at the first that finds something.
 pub(crate) fn run(each: Duration) -> Result<(), Failure> {
-    tool::FUZZ.ensure()?;
+    if !tool::FUZZ.is_here() {
+        eprintln!("xtask: cargo-fuzz is not installed. Installing it now:\n  {}", tool::FUZZ.plan());
+        tool::FUZZ.install()?;
+    }
     // cargo-fuzz has no `--locked`; once this succeeds, the lock file is complete and stays as it is.
     Step::new("lock file of fuzz/", lock()).read()?;
     let targets = Step::new("list of fuzz targets", fuzz("list", &[])).read()?;

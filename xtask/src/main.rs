@@ -1,4 +1,4 @@
-//! How is prowess checked? `cargo xtask` is where the answer is written down, for people and machines alike.
+//! How is prowess checked? `cargo xtask` runs the same tasks for people and for CI.
 
 mod fuzz;
 mod small_model;
@@ -13,22 +13,23 @@ use std::time::Duration;
 use crate::step::{Failure, Step, cargo};
 
 const HELP: &str = "\
-The chores of prowess.
+Development tasks of prowess.
 
-usage: cargo xtask <chore>
+Usage: cargo xtask <TASK>
 
   test [--fast]        format, clippy, docs, dependencies, doctests and tests; --fast leaves out docs and dependencies
-  test --with-model    all of that, and the tests that talk to a real, small model; needs Python 3 and installs with pip
+  test --with-model    the same, and the tests that talk to a real, small model; needs Python 3 and installs with pip
   fuzz [--seconds N]   every fuzz target in turn, N seconds each (30)
   bench                the benchmarks
 
-`test` checks dependencies against the advisory database when there is a local copy of it; PROWESS_ADVISORIES=1 fetches
-one. Tools that are missing are installed with `cargo install`.
+`test` first lists the programs it needs and does not find (cargo-nextest, bubblewrap, chromium), then installs them.
+Dependencies are checked where cargo-deny is installed, and in CI; advisories where there is a local copy of the
+database (PROWESS_ADVISORIES=1 fetches one).
 ";
 
-/// What was asked for.
+/// A task of the command line.
 #[derive(Debug, PartialEq, Eq)]
-enum Chore {
+enum Task {
     Help,
     Test(test::Scope),
     TestWithModel,
@@ -40,7 +41,7 @@ fn main() -> ExitCode {
     let words: Vec<String> = env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match parse(&words) {
-        Ok(chore) => report(run(&chore)),
+        Ok(task) => report(run(&task)),
         Err(why) => {
             eprintln!("xtask: {why}\n\n{HELP}");
             ExitCode::from(2)
@@ -48,33 +49,33 @@ fn main() -> ExitCode {
     }
 }
 
-fn parse(words: &[&str]) -> Result<Chore, String> {
+fn parse(words: &[&str]) -> Result<Task, String> {
     match words {
-        [] | ["help" | "--help" | "-h", ..] => Ok(Chore::Help),
-        ["test"] => Ok(Chore::Test(test::Scope::Full)),
-        ["test", "--fast"] => Ok(Chore::Test(test::Scope::Fast)),
-        ["test", "--with-model"] => Ok(Chore::TestWithModel),
-        ["fuzz"] => Ok(Chore::Fuzz(fuzz::DEFAULT)),
+        [] | ["help" | "--help" | "-h", ..] => Ok(Task::Help),
+        ["test"] => Ok(Task::Test(test::Scope::Full)),
+        ["test", "--fast"] => Ok(Task::Test(test::Scope::Fast)),
+        ["test", "--with-model"] => Ok(Task::TestWithModel),
+        ["fuzz"] => Ok(Task::Fuzz(fuzz::DEFAULT)),
         ["fuzz", "--seconds", count] => match count.parse() {
             // libFuzzer takes 0 for "without end".
-            Ok(seconds @ 1..) => Ok(Chore::Fuzz(Duration::from_secs(seconds))),
+            Ok(seconds @ 1..) => Ok(Task::Fuzz(Duration::from_secs(seconds))),
             _ => Err(format!("`{count}` is not a number of seconds")),
         },
-        ["bench"] => Ok(Chore::Bench),
+        ["bench"] => Ok(Task::Bench),
         _ => Err(format!("there is no `cargo xtask {}`", words.join(" "))),
     }
 }
 
-fn run(chore: &Chore) -> Result<(), Failure> {
-    match chore {
-        Chore::Help => print!("{HELP}"),
-        Chore::Test(scope) => test::run(*scope)?,
-        Chore::TestWithModel => {
+fn run(task: &Task) -> Result<(), Failure> {
+    match task {
+        Task::Help => print!("{HELP}"),
+        Task::Test(scope) => test::run(*scope)?,
+        Task::TestWithModel => {
             test::run(test::Scope::Full)?;
             small_model::run()?;
         }
-        Chore::Fuzz(each) => fuzz::run(*each)?,
-        Chore::Bench => Step::new("bench", cargo(["bench", "--workspace", "--locked"])).run()?,
+        Task::Fuzz(each) => fuzz::run(*each)?,
+        Task::Bench => Step::new("bench", cargo(["bench", "--workspace", "--locked"])).run()?,
     }
     Ok(())
 }
@@ -91,22 +92,22 @@ fn report(outcome: Result<(), Failure>) -> ExitCode {
 
 #[cfg(test)]
 mod tests {
-    use super::{Chore, Duration, parse, test};
+    use super::{Duration, Task, parse, test};
 
     #[test]
-    fn chores_are_understood() {
-        let table: &[(&[&str], Chore)] = &[
-            (&[], Chore::Help),
-            (&["--help"], Chore::Help),
-            (&["test"], Chore::Test(test::Scope::Full)),
-            (&["test", "--fast"], Chore::Test(test::Scope::Fast)),
-            (&["test", "--with-model"], Chore::TestWithModel),
-            (&["fuzz"], Chore::Fuzz(Duration::from_secs(30))),
-            (&["fuzz", "--seconds", "5"], Chore::Fuzz(Duration::from_secs(5))),
-            (&["bench"], Chore::Bench),
+    fn tasks_are_understood() {
+        let table: &[(&[&str], Task)] = &[
+            (&[], Task::Help),
+            (&["--help"], Task::Help),
+            (&["test"], Task::Test(test::Scope::Full)),
+            (&["test", "--fast"], Task::Test(test::Scope::Fast)),
+            (&["test", "--with-model"], Task::TestWithModel),
+            (&["fuzz"], Task::Fuzz(Duration::from_secs(30))),
+            (&["fuzz", "--seconds", "5"], Task::Fuzz(Duration::from_secs(5))),
+            (&["bench"], Task::Bench),
         ];
-        for (words, chore) in table {
-            assert_eq!(parse(words).as_ref(), Ok(chore), "{words:?}");
+        for (words, task) in table {
+            assert_eq!(parse(words).as_ref(), Ok(task), "{words:?}");
         }
     }
 

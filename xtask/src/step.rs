@@ -1,9 +1,9 @@
-//! What is one step of a chore? A named command, run in the root of the repository, that succeeds or ends the chore.
+//! One step of a task: a named command, run in the root of the repository, that succeeds or ends the task.
 
 use std::fmt;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::Path;
-use std::process::{Command, ExitStatus};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// A command with the name people know it by.
@@ -11,33 +11,70 @@ use std::time::{Duration, Instant};
 pub(crate) struct Step {
     name: String,
     command: Command,
+    output: Output,
+}
+
+/// When the output of a step is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Output {
+    /// As it comes.
+    Live,
+    /// Only if the step fails.
+    OnFailure,
 }
 
 impl Step {
     pub(crate) fn new(name: impl Into<String>, command: Command) -> Self {
-        Self { name: name.into(), command }
+        Self { name: name.into(), command, output: Output::Live }
+    }
+
+    /// A step whose output is shown only if it fails.
+    pub(crate) fn quiet(name: impl Into<String>, command: Command) -> Self {
+        Self { name: name.into(), command, output: Output::OnFailure }
     }
 
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Runs the command under a heading, and says how long it took.
+    /// Runs the command, and says how long it took.
     pub(crate) fn run(mut self) -> Result<(), Failure> {
-        eprintln!("\n=== {}: {}", self.name, shown(&self.command));
         let start = Instant::now();
-        let ended = self.command.status();
-        eprintln!("--- {}: {}", self.name, seconds(start.elapsed()));
+        let ended = match self.output {
+            Output::Live => {
+                eprintln!("{}: {}", self.name, shown(&self.command));
+                self.command.status()
+            }
+            Output::OnFailure => {
+                eprint!("{} ... ", self.name);
+                self.run_quietly()
+            }
+        };
         match ended {
-            Ok(status) if status.success() => Ok(()),
+            Ok(status) if status.success() => {
+                let name = if self.output == Output::Live { format!("{} ... ", self.name) } else { String::new() };
+                eprintln!("{name}ok, {}", seconds(start.elapsed()));
+                Ok(())
+            }
             Ok(status) => Err(self.failure(Cause::Ended(status))),
             Err(error) => Err(self.failure(Cause::NotStarted(error))),
         }
     }
 
+    fn run_quietly(&mut self) -> io::Result<ExitStatus> {
+        let output = self.command.stdin(Stdio::null()).output()?;
+        if !output.status.success() {
+            let mut terminal = io::stderr().lock();
+            terminal.write_all(b"failed\n")?;
+            terminal.write_all(&output.stdout)?;
+            terminal.write_all(&output.stderr)?;
+        }
+        Ok(output.status)
+    }
+
     /// Runs the command without a heading and returns what it wrote to stdout.
     pub(crate) fn read(mut self) -> Result<String, Failure> {
-        let output = match self.command.stderr(std::process::Stdio::inherit()).output() {
+        let output = match self.command.stderr(Stdio::inherit()).output() {
             Ok(output) => output,
             Err(error) => return Err(self.failure(Cause::NotStarted(error))),
         };
@@ -129,7 +166,7 @@ mod tests {
 
     #[test]
     fn a_failure_names_its_step_and_command() {
-        let failure = Step::new("dance", cargo(["no-such-dance"])).run().expect_err("no such command").to_string();
+        let failure = Step::quiet("dance", cargo(["no-such-dance"])).run().expect_err("no such command").to_string();
         assert!(failure.starts_with("step `dance` failed: `cargo no-such-dance` ended with exit"), "{failure}");
         let failure = Step::new("sing", Command::new("no-such-song")).read().expect_err("no such program").to_string();
         assert!(failure.starts_with("step `sing` failed: cannot start `no-such-song`: "), "{failure}");

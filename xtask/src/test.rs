@@ -2,85 +2,145 @@
 //!
 //! One list of steps, cheapest first. The tests come last, so that the runner's summary is the last thing on the screen.
 
-use std::env;
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::Instant;
+use std::{env, fs, io};
 
 use crate::step::{Failure, Step, cargo, seconds};
-use crate::tool;
+use crate::tool::{self, Tool};
 
 /// How much is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
     /// Everything.
     Full,
-    /// What one wants to know between two edits.
+    /// Only what is quick, between two edits.
     Fast,
 }
 
 /// Checks the whole workspace; stops at the first step that fails.
 pub(crate) fn run(scope: Scope) -> Result<(), Failure> {
     let start = Instant::now();
-    let mut ran = Vec::new();
     let mut skipped = Vec::new();
 
-    perform(format(), &mut ran)?;
-    perform(clippy(), &mut ran)?;
+    install(&missing_tools(), &mut skipped)?;
+    let has_deny = scope == Scope::Full && tool::DENY.is_here();
+    let mut steps = vec![format(), clippy()];
     match scope {
-        Scope::Fast => skipped.push("docs and dependencies (--fast)"),
-        Scope::Full => {
-            perform(docs(), &mut ran)?;
-            tool::DENY.ensure()?;
-            perform(dependencies(), &mut ran)?;
-            match advisories(Database::find()) {
-                Ok(step) => perform(step, &mut ran)?,
-                Err(why) => skipped.push(why),
-            }
+        Scope::Fast => skipped.push("docs and dependencies (--fast)".to_owned()),
+        Scope::Full => steps.push(docs()),
+    }
+    if has_deny {
+        steps.push(dependencies());
+        match advisories(Database::find()) {
+            Ok(step) => steps.push(step),
+            Err(why) => skipped.push(why.to_owned()),
         }
+    } else if scope == Scope::Full {
+        skipped.push("dependencies (cargo-deny is not installed; CI runs it)".to_owned());
     }
-    perform(doctests(), &mut ran)?;
-    tool::NEXTEST.ensure()?;
-    if let Err(why) = tool::ensure_bubblewrap() {
-        skipped.push(why);
-    }
-    tool::ensure_browser();
-    perform(tests(), &mut ran)?;
+    let scratch = Scratch::new().map_err(|error| Failure::new("temporary directory", error))?;
+    steps.extend([doctests(&scratch), tests(&scratch)]);
 
-    eprintln!("\n{}", closing(&ran, &skipped, &seconds(start.elapsed())));
+    let names: Vec<String> = steps.iter().map(|step| step.name().to_owned()).collect();
+    for step in steps {
+        step.run()?;
+    }
+    scratch.remove().map_err(|error| Failure::new("temporary directory", error))?;
+    eprintln!("\n{}", closing(&names, &skipped, &seconds(start.elapsed())));
     Ok(())
 }
 
-fn perform(step: Step, ran: &mut Vec<String>) -> Result<(), Failure> {
-    let name = step.name().to_owned();
-    step.run()?;
-    ran.push(name);
+/// What the tests need and this machine does not have. Dependencies are checked where cargo-deny is installed, and in
+/// CI: it takes minutes to build, and only a change of dependencies needs it.
+fn missing_tools() -> Vec<&'static Tool> {
+    let is_ci = env::var_os("CI").is_some_and(|value| value == "true");
+    let mut needed = vec![&tool::NEXTEST, &tool::BUBBLEWRAP, &tool::BROWSER];
+    needed.extend(is_ci.then_some(&tool::DENY));
+    needed.retain(|tool| !tool.is_here());
+    needed
+}
+
+/// Says what will be installed, and then installs it.
+fn install(missing: &[&Tool], skipped: &mut Vec<String>) -> Result<(), Failure> {
+    if !missing.is_empty() {
+        let plans: Vec<String> = missing.iter().map(|tool| format!("  {}", tool.plan())).collect();
+        eprintln!("xtask: the tests need programs that are not installed. Installing them now:\n{}", plans.join("\n"));
+    }
+    for tool in missing {
+        tool.install()?;
+        if !tool.is_here() {
+            eprintln!("xtask: that did not work; as root, run: {}", tool.plan());
+            skipped.push(format!("what needs {}", tool.plan()));
+        }
+    }
     Ok(())
+}
+
+/// A temporary directory for the tests, so that one that is killed leaves nothing behind.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> io::Result<Self> {
+        // Short, because paths of sockets below it are limited to about 100 bytes.
+        let dir = env::temp_dir().join(format!("pw{}", std::process::id()));
+        fs::create_dir(&dir)?;
+        Ok(Self(dir))
+    }
+
+    fn apply(&self, mut command: Command) -> Command {
+        command.env("TMPDIR", &self.0);
+        command
+    }
+
+    /// Removes it, and names what tests left in it.
+    fn remove(&self) -> io::Result<()> {
+        let left: Vec<String> =
+            fs::read_dir(&self.0)?.flatten().map(|entry| entry.file_name().display().to_string()).collect();
+        if !left.is_empty() {
+            eprintln!("xtask: removed what tests left behind: {}", left.join(" "));
+        }
+        fs::remove_dir_all(&self.0)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // Already gone after a run that passed; after a failure nobody is left to tell.
+        let _ = fs::remove_dir_all(&self.0);
+    }
 }
 
 fn format() -> Step {
-    Step::new("format", cargo(["fmt", "--all", "--check"]))
+    Step::quiet("format", cargo(["fmt", "--all", "--check"]))
 }
 
 fn clippy() -> Step {
-    Step::new("clippy", cargo(["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]))
+    Step::quiet(
+        "clippy",
+        cargo(["clippy", "--workspace", "--all-targets", "--locked", "--quiet", "--", "-D", "warnings"]),
+    )
 }
 
 fn docs() -> Step {
-    let mut command = cargo(["doc", "--workspace", "--no-deps", "--locked"]);
+    let mut command = cargo(["doc", "--workspace", "--no-deps", "--locked", "--quiet"]);
     command.env("RUSTDOCFLAGS", "-D warnings");
-    Step::new("docs", command)
+    Step::quiet("docs", command)
 }
 
 fn dependencies() -> Step {
-    Step::new("dependencies", cargo(["deny", "--locked", "check", "bans", "licenses", "sources"]))
+    Step::quiet("dependencies", cargo(["deny", "--locked", "check", "bans", "licenses", "sources"]))
 }
 
-fn doctests() -> Step {
-    Step::new("doctests", cargo(["test", "--doc", "--workspace", "--locked"]))
+fn doctests(scratch: &Scratch) -> Step {
+    Step::quiet("doctests", scratch.apply(cargo(["test", "--doc", "--workspace", "--locked", "--quiet"])))
 }
 
-fn tests() -> Step {
-    Step::new("tests", cargo(["nextest", "run", "--workspace", "--locked"]))
+/// The tests, whose failures are shown as they come and whose summary is last.
+fn tests(scratch: &Scratch) -> Step {
+    let words = ["nextest", "run", "--workspace", "--locked", "--cargo-quiet", "--status-level=retry"];
+    Step::new("tests", scratch.apply(cargo(words)))
 }
 
 /// Where the advisories about dependencies can come from.
@@ -105,7 +165,7 @@ impl Database {
     }
 }
 
-/// The step that looks for advisories, or why there is none: the tests of prowess need no network but the registry.
+/// The step that looks for advisories, or why it is skipped: the tests need no network but the package registry.
 fn advisories(database: Database) -> Result<Step, &'static str> {
     let words: &[&str] = match database {
         Database::Fetched => &["deny", "--locked", "check", "advisories"],
@@ -114,7 +174,7 @@ fn advisories(database: Database) -> Result<Step, &'static str> {
             return Err("advisories (no local copy of the database; PROWESS_ADVISORIES=1 fetches one)");
         }
     };
-    Ok(Step::new("advisories", cargo(words.iter().copied())))
+    Ok(Step::quiet("advisories", cargo(words.iter().copied())))
 }
 
 fn cargo_home() -> Option<PathBuf> {
@@ -122,10 +182,10 @@ fn cargo_home() -> Option<PathBuf> {
     named.or_else(|| env::home_dir().map(|home| home.join(".cargo")))
 }
 
-fn closing(ran: &[String], skipped: &[&str], time: &str) -> String {
+fn closing(ran: &[String], skipped: &[String], time: &str) -> String {
     let mut line = format!("xtask: passed in {time}: {}", ran.join(", "));
     if !skipped.is_empty() {
-        line = line + "; SKIPPED: " + &skipped.join(", ");
+        line = line + "; skipped: " + &skipped.join(", ");
     }
     line
 }
@@ -135,12 +195,12 @@ mod tests {
     use super::{Database, advisories, closing};
 
     #[test]
-    fn what_was_skipped_is_said_plainly() {
+    fn skipped_steps_are_named() {
         let why = advisories(Database::Nowhere).expect_err("no database");
-        let line = closing(&["format".to_owned(), "tests".to_owned()], &[why], "1.0 s");
+        let line = closing(&["format".to_owned(), "tests".to_owned()], &[why.to_owned()], "1.0 s");
         assert_eq!(
             line,
-            "xtask: passed in 1.0 s: format, tests; SKIPPED: advisories (no local copy of the database; \
+            "xtask: passed in 1.0 s: format, tests; skipped: advisories (no local copy of the database; \
              PROWESS_ADVISORIES=1 fetches one)"
         );
         assert_eq!(closing(&["format".to_owned()], &[], "1.0 s"), "xtask: passed in 1.0 s: format");

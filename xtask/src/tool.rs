@@ -1,83 +1,130 @@
-//! Which programs does a chore need beside Rust itself, and how do they get here?
+//! Which programs does a task need beside Rust itself, and how are they installed?
 
 use std::process::{Command, Stdio};
 
 use crate::step::{Failure, Step, cargo};
 
-/// A cargo subcommand that is installed from the package registry when it is missing.
-#[derive(Debug)]
+/// A program that a task calls, and where it comes from.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Tool {
-    /// What follows `cargo`.
-    subcommand: &'static str,
-    /// Pinned, and known to build with Rust 1.95; another version that is already installed is taken as it is.
-    package: &'static str,
-    features: &'static [&'static str],
+    /// What it is needed for.
+    purpose: &'static str,
+    /// The command that succeeds where it is installed.
+    probe: &'static [&'static str],
+    source: Source,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Source {
+    /// A package of the Rust registry, pinned to a version that builds with Rust 1.95, and its options. Another version
+    /// that is already installed is used as it is. Built without optimisation: it runs for seconds and would build for
+    /// minutes.
+    Cargo(&'static str, &'static [&'static str]),
+    /// Debian packages.
+    Apt(&'static [&'static str]),
 }
 
 /// The test runner, without the part that updates itself.
 pub(crate) const NEXTEST: Tool = Tool {
-    subcommand: "nextest",
-    package: "cargo-nextest@0.9.151",
-    features: &["--no-default-features", "--features=default-no-update"],
+    purpose: "runs the tests",
+    probe: &["cargo", "nextest", "--version"],
+    source: Source::Cargo("cargo-nextest@0.9.151", &["--no-default-features", "--features=default-no-update"]),
 };
 
-/// The judge of dependencies.
-pub(crate) const DENY: Tool = Tool { subcommand: "deny", package: "cargo-deny@0.20.2", features: &[] };
+/// The check of licences, duplicate versions and sources of dependencies.
+pub(crate) const DENY: Tool = Tool {
+    purpose: "checks the dependencies",
+    probe: &["cargo", "deny", "--version"],
+    source: Source::Cargo("cargo-deny@0.20.2", &[]),
+};
 
 /// The driver of the fuzz targets.
-pub(crate) const FUZZ: Tool = Tool { subcommand: "fuzz", package: "cargo-fuzz@0.13.2", features: &[] };
+pub(crate) const FUZZ: Tool = Tool {
+    purpose: "runs the fuzz targets",
+    probe: &["cargo", "fuzz", "--version"],
+    source: Source::Cargo("cargo-fuzz@0.13.2", &[]),
+};
 
-/// Bubblewrap, which the tests of that sandbox need.
-pub(crate) fn ensure_bubblewrap() -> Result<(), &'static str> {
-    if ensure_package("bwrap", &["bubblewrap"]) {
-        return Ok(());
-    }
-    Err("the sandbox tests under bubblewrap (bwrap is not installed)")
-}
+/// Without it, the tests of that sandbox are skipped.
+pub(crate) const BUBBLEWRAP: Tool = Tool {
+    purpose: "for the tests of that sandbox",
+    probe: &["bwrap", "--version"],
+    source: Source::Apt(&["bubblewrap"]),
+};
 
-/// A browser and its driver, without which the tests of the page fail and say so.
-pub(crate) fn ensure_browser() {
-    ensure_package("chromedriver", &["chromium", "chromium-driver"]);
-}
-
-/// Whether `program` is there, or was brought by `packages`. Installed where that is simply done: by root, on a system
-/// with apt.
-fn ensure_package(program: &str, packages: &[&str]) -> bool {
-    let runs = |command: &mut Command| {
-        command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
-    };
-    let is_here = || runs(Command::new(program).arg("--version"));
-    if is_here() {
-        return true;
-    }
-    let apt = |words: &[&str]| runs(Command::new("apt-get").args(words).env("DEBIAN_FRONTEND", "noninteractive"));
-    let install: Vec<&str> = ["install", "-y"].iter().chain(packages).copied().collect();
-    // A stale list of packages may still know it; a fresh one takes longer.
-    if !apt(&install) {
-        apt(&["update"]);
-        apt(&install);
-    }
-    is_here()
-}
+/// Without it, the tests of the page fail and say so.
+pub(crate) const BROWSER: Tool = Tool {
+    purpose: "for the tests of the page",
+    probe: &["chromedriver", "--version"],
+    source: Source::Apt(&["chromium", "chromium-driver"]),
+};
 
 impl Tool {
-    /// Installs the tool unless it is there.
-    pub(crate) fn ensure(&self) -> Result<(), Failure> {
-        if self.is_here() {
-            return Ok(());
-        }
-        let words = ["install", "--locked", self.package].into_iter().chain(self.features.iter().copied());
-        Step::new(format!("install {}", self.package), stock(cargo(words))).run()
+    /// Whether it is installed.
+    pub(crate) fn is_here(&self) -> bool {
+        let [program, args @ ..] = self.probe else { return false };
+        succeeds(Command::new(program).args(args))
     }
 
-    fn is_here(&self) -> bool {
-        let mut probe = cargo([self.subcommand, "--version"]);
-        probe.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+    /// The command that installs it, as a user would type it, and what for.
+    pub(crate) fn plan(&self) -> String {
+        let (command, purpose) = match self.source {
+            Source::Cargo(package, options) => {
+                let words: Vec<&str> = install_words(package, options).collect();
+                (format!("cargo {}", words.join(" ")), self.purpose)
+            }
+            Source::Apt(packages) => (format!("apt-get install {}", packages.join(" ")), self.purpose),
+        };
+        format!("{command}  ({purpose})")
+    }
+
+    /// Installs it. A cargo tool has to work; Debian packages are installed where that is possible: as root, with apt.
+    pub(crate) fn install(&self) -> Result<(), Failure> {
+        match self.source {
+            Source::Cargo(package, options) => {
+                let mut command = cargo(install_words(package, options));
+                // A tool is built the way its authors meant, not with the flags of the person who tests prowess.
+                command.env_remove("RUSTFLAGS").env_remove("CARGO_BUILD_TARGET");
+                Step::quiet(format!("install {package}"), command).run()
+            }
+            Source::Apt(packages) => {
+                let apt = |words: &[&str]| {
+                    succeeds(Command::new("apt-get").args(words).env("DEBIAN_FRONTEND", "noninteractive"))
+                };
+                let install: Vec<&str> = ["install", "-y"].iter().chain(packages).copied().collect();
+                // The local package list may be stale or missing; updating it first would cost everybody the wait.
+                if !apt(&install) {
+                    apt(&["update"]);
+                    apt(&install);
+                }
+                Ok(())
+            }
+        }
     }
 }
 
-/// A tool is built as its authors meant it, not with the flags of the one who tests prowess.
-fn stock(mut command: Command) -> Command {
-    command.env_remove("RUSTFLAGS").env_remove("CARGO_BUILD_TARGET");
+fn install_words<'a>(package: &'a str, options: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
+    ["install", "--locked", "--debug", package].into_iter().chain(options.iter().copied())
+}
+
+fn succeeds(command: &mut Command) -> bool {
     command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BROWSER, NEXTEST};
+
+    #[test]
+    fn a_plan_is_what_a_user_would_type() {
+        assert_eq!(BROWSER.plan(), "apt-get install chromium chromium-driver  (for the tests of the page)");
+        let plan = NEXTEST.plan();
+        assert!(plan.starts_with("cargo install --locked --debug cargo-nextest@"), "{plan}");
+        assert!(plan.ends_with("(runs the tests)"), "{plan}");
+    }
 }
