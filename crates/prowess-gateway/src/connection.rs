@@ -243,7 +243,6 @@ async fn part(writer: &mut SplitSink<Link, Message>, reader: &mut SplitStream<Li
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pairing::Approval;
     use crate::pairing::tests::wish;
 
     #[tokio::test]
@@ -252,11 +251,11 @@ mod tests {
         let pairing = Arc::new(Pairing::new(dir.path()));
         let wish = wish(Role::Node, &[]);
         let device = Some(wish.device.as_str());
-        pairing.admit(&wish, Approval::Silent, now()).expect("paired");
+        pairing.admit(&wish, now()).expect("paired");
         assert_eq!(second_look(&pairing, device, Role::Node).await, None);
         pairing.revoke(&wish.device, "node", now()).expect("revoked");
         assert!(second_look(&pairing, device, Role::Node).await.is_some());
-        pairing.admit(&wish, Approval::Silent, now()).expect("it has another token");
+        pairing.admit(&wish, now()).expect("it has another token");
         pairing.remove(&wish.device, now()).expect("removed");
         let farewell = second_look(&pairing, device, Role::Node).await;
         assert_eq!(farewell, Some(Farewell::new(1008, "device no longer paired")));

@@ -5,6 +5,7 @@
 
 mod connect;
 mod hello;
+mod pair;
 
 use std::sync::Arc;
 
@@ -20,11 +21,14 @@ use crate::caller::Caller;
 use crate::connection::Link;
 use crate::device::{Claim, Statement};
 use crate::gateway::Gateway;
-use crate::hub::{Audience, Conduct, Farewell, Guest, Mail, Outbox, Urgency};
-use crate::pairing::{Admission, Approval, DeviceToken, Wish};
+use crate::hub::{Audience, Ceiling, Conduct, Farewell, Guest, Mail, Outbox, Urgency};
+use crate::pairing::DeviceToken;
 use crate::scope::{Role, Scope};
 use crate::wire::{self, Code, Malformed, PROTOCOL, Refusal, Request};
 use connect::{Candidate, Connect, Device};
+pub(crate) use hello::auth as told_token;
+pub(crate) use pair::admit as admit_device;
+use pair::pair;
 
 /// A client that is let in.
 pub(crate) struct Entered {
@@ -120,7 +124,7 @@ async fn admit(gateway: &Arc<Gateway>, caller: &Caller, nonce: &str, request: &R
     if request.method != "connect" {
         return Err(Refusal::invalid("invalid handshake: first request must be connect").into());
     }
-    let connect = Connect::read(&request.params)?;
+    let mut connect = Connect::read(&request.params)?;
     if connect.protocols.0 > PROTOCOL || connect.protocols.1 < PROTOCOL {
         let refusal = Refusal::invalid("protocol mismatch").details(json!({"expectedProtocol": PROTOCOL}));
         return Err(Turned { refusal, code: 1002 });
@@ -128,8 +132,13 @@ async fn admit(gateway: &Arc<Gateway>, caller: &Caller, nonce: &str, request: &R
     let role = Role::parse(&connect.role).ok_or_else(|| Refusal::invalid("invalid role"))?;
     check_page(gateway, caller, &connect)?;
     let method = recognise(gateway, caller, &connect, role, nonce).await?;
-    let token = pair(gateway, caller, &connect, role, method).await?;
-    let (guest, mail) = enter(gateway, caller, connect, role);
+    // What was signed is what was said; what others see is one line each.
+    connect.about.tidy();
+    if let Some(allowed) = gateway.settings.proxy_scopes(caller).filter(|_| method.method == auth::Method::Proxy) {
+        connect.keep_scopes(allowed);
+    }
+    let (token, ceiling) = pair(gateway, caller, &connect, role, method).await?;
+    let (guest, mail) = enter(gateway, caller, connect, role, ceiling);
     Ok((guest, mail, token))
 }
 
@@ -270,72 +279,19 @@ async fn by_device_token(
     outcome.map_err(|denied| refuse(denied, connect))
 }
 
-/// Lets a device in that was approved, or asks for it to be.
-async fn pair(
-    gateway: &Arc<Gateway>,
-    caller: &Caller,
-    connect: &Connect,
-    role: Role,
-    known: Recognised,
-) -> Result<Option<DeviceToken>, Refusal> {
-    let (Some(device), Some(public_key)) = (&connect.device, known.key) else { return Ok(None) };
-    let is_own = connect.is_backend() && caller.is_local && caller.origin.is_none() && known.is_shared;
-    let is_own_page = connect.is_page() && known.is_shared && gateway.settings.pages_without_device;
-    let by_proxy = connect.is_page() && known.method == auth::Method::Proxy;
-    if is_own || is_own_page || by_proxy {
-        return Ok(None);
-    }
-    let wish = Wish {
-        device: device.id.clone(),
-        public_key,
-        role,
-        scopes: connect.scopes.clone(),
-        display_name: connect.about.display_name.clone(),
-        platform: connect.about.platform.clone(),
-        family: connect.about.device_family.clone(),
-        client: connect.about.id.clone(),
-        mode: connect.about.mode.clone(),
-        remote_ip: caller.shown_ip().filter(|_| !caller.is_local),
-    };
-    let is_foreign_page = caller.origin.is_some() && !connect.is_page() && !connect.is_webchat();
-    let approval = if caller.is_local && !is_foreign_page { Approval::Silent } else { Approval::Asked };
-    let (pairing, device) = (Arc::clone(&gateway.pairing), device.id.clone());
-    let admission = blocking(move || pairing.admit(&wish, approval, now())).await?;
-    match admission.map_err(|error| Refusal::unavailable(error.to_string()))? {
-        Admission::Known(token) => Ok(Some(token)),
-        Admission::Approved { token, request } => {
-            tracing::info!(device, "paired a device on this machine");
-            let resolved = json!({"requestId": request, "deviceId": device, "decision": "approved", "ts": now()});
-            tell_pairing(gateway, "device.pair.resolved", &resolved);
-            Ok(Some(token))
-        }
-        Admission::Asked { pending, reason, is_new } => {
-            tracing::warn!(device, reason = reason.as_str(), "a device waits to be approved");
-            if is_new {
-                tell_pairing(gateway, "device.pair.requested", &pending.write());
-            }
-            let details = json!({
-                "code": "PAIRING_REQUIRED",
-                "requestId": pending.request_id,
-                "reason": reason.as_str(),
-            });
-            Err(Refusal::new(Code::NotPaired, "pairing required").details(details))
-        }
-    }
-}
-
 /// Tells those who may let devices in.
 pub(crate) fn tell_pairing(gateway: &Gateway, name: &str, payload: &serde_json::Value) {
     gateway.hub.tell(Audience::With(Scope::Pairing), name, payload, Urgency::Droppable);
 }
 
-fn enter(gateway: &Gateway, caller: &Caller, connect: Connect, role: Role) -> (Arc<Guest>, Mail) {
+fn enter(gateway: &Gateway, caller: &Caller, connect: Connect, role: Role, ceiling: Ceiling) -> (Arc<Guest>, Mail) {
     let (outbox, mail) = Outbox::new(gateway.limits.buffered);
     let trimmed = connect.commands.iter().map(|command| command.trim()).filter(|command| !command.is_empty());
     let guest = Guest {
         conn: uuid::Uuid::new_v4().to_string(),
         role,
         scopes: connect.scopes.iter().filter_map(|name| Scope::parse(name.trim())).collect(),
+        ceiling,
         device: connect.device.map(|device| device.id),
         caps: connect.caps,
         commands: if role == Role::Node { trimmed.map(str::to_owned).collect() } else { Vec::new() },

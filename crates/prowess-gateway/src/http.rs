@@ -37,6 +37,7 @@ use crate::connection;
 use crate::gateway::Gateway;
 use crate::metrics::serve;
 use crate::page;
+use crate::scope::Scope;
 use crate::server::Visitor;
 use crate::socket::Socket;
 use crate::wire::MAX_FIRST_FRAME;
@@ -109,9 +110,14 @@ async fn upgrade(gateway: Arc<Gateway>, request: Request, Visitor { peer, meter 
 ///
 /// The secret comes as a bearer token, whether it is a token or a password. A page in a browser also has to be one that
 /// may connect, because a browser sends requests for pages that we know nothing about. Whoever may is no stranger any
-/// more.
+/// more. Whoever knows the secret may do everything; a user whom a proxy named needs the scope.
 #[expect(clippy::result_large_err, reason = "the error is the answer")]
-pub(crate) fn authorize(gateway: &Gateway, headers: &HeaderMap, visitor: &Visitor) -> Result<(), Response> {
+pub(crate) fn authorize(
+    gateway: &Gateway,
+    headers: &HeaderMap,
+    visitor: &Visitor,
+    needed: Scope,
+) -> Result<(), Response> {
     let caller = Caller::of(visitor.peer, headers, &gateway.settings);
     let is_welcome = caller.origin.is_none() || caller.is_welcome_page(&gateway.settings.allowed_origins);
     if !is_welcome || (gateway.guard.is_open() && !caller.is_local) {
@@ -124,6 +130,11 @@ pub(crate) fn authorize(gateway: &Gateway, headers: &HeaderMap, visitor: &Visito
     match gateway.guard.check(shown, &caller, now()) {
         Ok(_) => {
             visitor.meter.known();
+            let listed = gateway.settings.proxy_scopes(&caller);
+            if listed.is_some_and(|listed| !listed.iter().any(|own| own.covers(needed))) {
+                let message = format!("missing scope: {}", needed.as_str());
+                return Err(refuse(StatusCode::FORBIDDEN, "forbidden", &message));
+            }
             Ok(())
         }
         Err(Denied::RateLimited(millis)) => {
@@ -213,7 +224,7 @@ mod tests {
         let headers = headers
             .iter()
             .map(|(name, value)| (axum::http::HeaderName::from_static(name), value.parse().expect("a header")));
-        let authorized = authorize(gateway, &headers.collect(), visitor);
+        let authorized = authorize(gateway, &headers.collect(), visitor, Scope::Write);
         authorized.map_or_else(|response| response.status().as_u16(), |()| 200)
     }
 
@@ -252,6 +263,19 @@ mod tests {
         assert_eq!(visitor(&door, "192.0.2.1").expect_err("no second stranger"), Full::Strangers);
         assert_eq!(status_of(running.gateway(), &far, &[("authorization", "Bearer t")]), 200);
         assert!(visitor(&door, "192.0.2.1").is_ok());
+        running.end().await;
+    }
+
+    #[tokio::test]
+    async fn a_user_whom_a_proxy_named_may_do_what_is_set_for_them() {
+        let written = "{ gateway: { trustedProxies: ['192.0.2.1'], auth: { mode: 'trusted-proxy', trustedProxy: {
+            userHeader: 'x-user', scopes: { ann: ['operator.write'], bob: ['operator.read'] } } } } }";
+        let running = start(&Tree::new().file(".openclaw/openclaw.json", written), None).await;
+        let gateway = running.gateway();
+        for (user, expected) in [("ann", 200), ("bob", 403), ("eve", 200)] {
+            assert_eq!(status(gateway, "192.0.2.1", &[("x-user", user)]), expected, "{user}");
+        }
+        assert_eq!(status(gateway, "192.0.2.9", &[("x-user", "ann")]), 401, "anybody can write a header");
         running.end().await;
     }
 

@@ -11,7 +11,8 @@ use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 pub(crate) use outbox::{Batch, Farewell, Mail, Out, Outbox, Urgency};
 
-use crate::scope::{Role, Scope};
+use crate::pairing::Wish;
+use crate::scope::{Role, Scope, Scopes};
 use crate::wire::{self, StateVersion};
 
 /// After how many calls in a row that somebody of its kind may never make a client is sent away.
@@ -47,7 +48,9 @@ pub(crate) struct Guest {
     pub(crate) conn: String,
     pub(crate) about: About,
     pub(crate) role: Role,
-    pub(crate) scopes: Vec<Scope>,
+    pub(crate) scopes: Scopes,
+    /// What it can be given beyond them.
+    pub(crate) ceiling: Ceiling,
     /// Its device, if it showed one.
     pub(crate) device: Option<String>,
     pub(crate) caps: Vec<String>,
@@ -62,6 +65,17 @@ pub(crate) struct Guest {
     pub(crate) connected_at: u64,
     pub(crate) outbox: Outbox,
     pub(crate) conduct: Conduct,
+}
+
+/// Which scopes a connection can be given while it lasts.
+#[derive(Debug)]
+pub(crate) enum Ceiling {
+    /// Any: it showed the gateway's own secret.
+    Any,
+    /// These, which the operator has set for the user that a proxy named.
+    Listed(Scopes),
+    /// Those that are approved for its device, or will be.
+    Device(Box<Wish>),
 }
 
 /// How somebody behaves.
@@ -92,10 +106,35 @@ pub(crate) enum Audience<'a> {
     Only(&'a [String]),
 }
 
+impl About {
+    /// Makes one line of each text that others are shown: a line break in a name could fake a sentence of ours.
+    pub(crate) fn tidy(&mut self) {
+        let texts =
+            [&mut self.display_name, &mut self.device_family, &mut self.model_identifier, &mut self.instance_id];
+        for text in texts {
+            *text = text.take().map(|text| one_line(&text)).filter(|text| !text.is_empty());
+        }
+        self.platform = one_line(&self.platform);
+        self.version = one_line(&self.version);
+    }
+}
+
+/// A short text from outside as one line without characters that cannot be seen.
+pub(crate) fn one_line(text: &str) -> String {
+    const LONGEST: usize = 120;
+    let is_hidden = |c: char| {
+        matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+    };
+    let seen = text.chars().filter(|c| !is_hidden(*c)).map(|c| if c.is_control() { ' ' } else { c });
+    let line = seen.collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ");
+    line.chars().take(LONGEST).collect()
+}
+
 impl Guest {
     /// Whether it may do what takes `scope`.
     pub(crate) fn may(&self, scope: Scope) -> bool {
-        self.role == Role::Operator && self.scopes.iter().any(|own| own.covers(scope))
+        self.role == Role::Operator && self.scopes.cover(scope)
     }
 
     /// The name that others are told.
@@ -229,6 +268,16 @@ pub(crate) mod tests {
 
     use super::*;
 
+    #[test]
+    fn what_a_client_says_about_itself_is_one_line_each() {
+        let table =
+            [("a\r\nb", "a b"), ("  x\t y ", "x y"), ("safe\u{202e}txt\u{200b}", "safetxt"), ("\u{1b}[2J", "[2J")];
+        for (said, shown) in table {
+            assert_eq!(one_line(said), shown, "{said:?}");
+        }
+        assert_eq!(one_line(&"ä".repeat(500)).chars().count(), 120);
+    }
+
     /// An operator without scopes, and what it would hear.
     pub(crate) fn guest(conn: &str) -> (Guest, Mail) {
         let (outbox, mail) = Outbox::new(10_000);
@@ -236,7 +285,8 @@ pub(crate) mod tests {
             conn: conn.to_owned(),
             about: About { id: "test".into(), mode: "test".into(), ..About::default() },
             role: Role::Operator,
-            scopes: Vec::new(),
+            scopes: Scopes::default(),
+            ceiling: Ceiling::Any,
             device: None,
             caps: Vec::new(),
             commands: Vec::new(),
@@ -273,8 +323,8 @@ pub(crate) mod tests {
     #[tokio::test]
     async fn everybody_hears_what_is_for_them_in_order() {
         let hub = Hub::default();
-        let (reader, reader_mail) = enter(&hub, "r", |guest| guest.scopes = vec![Scope::Read]);
-        let (admin, admin_mail) = enter(&hub, "a", |guest| guest.scopes = vec![Scope::Admin]);
+        let (reader, reader_mail) = enter(&hub, "r", |guest| guest.scopes.grant(Scope::Read));
+        let (admin, admin_mail) = enter(&hub, "a", |guest| guest.scopes.grant(Scope::Admin));
         let (node, node_mail) = enter(&hub, "n", |guest| guest.role = Role::Node);
         let tell = |audience: Audience<'_>, name: &str| hub.tell(audience, name, &json!({}), Urgency::Needed);
         tell(Audience::Everybody, "tick");

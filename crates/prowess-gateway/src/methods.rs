@@ -16,6 +16,7 @@ mod models;
 mod node;
 mod presence;
 mod prompt;
+mod scopes;
 mod sessions;
 mod skills;
 mod tools;
@@ -101,6 +102,7 @@ const TABLES: &[&[Method]] = &[
     node::METHODS,
     presence::METHODS,
     prompt::METHODS,
+    scopes::METHODS,
     sessions::METHODS,
     tools::METHODS,
     usage::METHODS,

@@ -21,6 +21,9 @@ use crate::scope::{Role, covers};
 /// How long a request to be paired is good, in milliseconds.
 const PENDING_TTL: u64 = 300_000;
 
+/// How long a request that was rejected is not asked again, in milliseconds.
+const REJECTED_TTL: u64 = 30_000;
+
 /// How many requests wait at once.
 const MAX_PENDING: usize = 64;
 
@@ -32,6 +35,8 @@ const MAX_REMOVED: usize = 1_000;
 pub(crate) struct Pairing {
     folder: PathBuf,
     turn: Mutex<()>,
+    /// Requests that were rejected a moment ago, and when.
+    rejected: Mutex<Vec<(Pending, u64)>>,
 }
 
 /// Why a device has to be approved.
@@ -74,6 +79,8 @@ pub(crate) enum PairingError {
     File(#[from] FileError),
     #[error("too many devices wait to be paired; approve or reject some of them first")]
     Full,
+    #[error("the request was refused a moment ago")]
+    Rejected,
     #[error("unknown requestId")]
     UnknownRequest,
     #[error("unknown deviceId")]
@@ -117,7 +124,7 @@ struct State {
 
 impl Pairing {
     pub(crate) fn new(state_dir: &Path) -> Self {
-        Self { folder: state_dir.join("devices"), turn: Mutex::default() }
+        Self { folder: state_dir.join("devices"), turn: Mutex::default(), rejected: Mutex::default() }
     }
 
     /// Everybody: who waits, and who is paired, the newest first.
@@ -131,7 +138,7 @@ impl Pairing {
     }
 
     /// Lets a device in that has proven itself and knows a secret, or asks a person to.
-    pub(crate) fn admit(&self, wish: &Wish, approval: Approval, now: u64) -> Result<Admission, PairingError> {
+    pub(crate) fn admit(&self, wish: &Wish, now: u64) -> Result<Admission, PairingError> {
         self.change(now, |state| {
             let reason = match state.paired(&wish.device) {
                 Some(paired) => objection(&paired, wish),
@@ -145,7 +152,10 @@ impl Pairing {
                 return Ok(Admission::Known(token));
             };
             let is_silent = reason.may_be_silent() && !state.removed.contains_key(&wish.device);
-            let approval = if is_silent { approval } else { Approval::Asked };
+            let approval = if is_silent { wish.approval } else { Approval::Asked };
+            if approval == Approval::Asked && self.was_rejected(wish, now) {
+                return Err(PairingError::Rejected);
+            }
             let (pending, is_new) = state.ask(wish, approval, now)?;
             if pending.silent != Some(true) {
                 return Ok(Admission::Asked { pending: Box::new(pending), reason, is_new });
@@ -205,14 +215,24 @@ impl Pairing {
 
     /// Forgets a request, and returns whose it was.
     pub(crate) fn reject(&self, request: &str, now: u64) -> Result<String, PairingError> {
-        self.change(now, |state| {
+        let pending = self.change(now, |state| {
             let pending = state.pending.shift_remove(request);
-            pending
-                .as_ref()
-                .and_then(Pending::read)
-                .map(|pending| pending.device_id)
-                .ok_or(PairingError::UnknownRequest)
-        })
+            pending.as_ref().and_then(Pending::read).ok_or(PairingError::UnknownRequest)
+        })?;
+        let device = pending.device_id.clone();
+        let mut rejected = self.rejected.lock().unwrap_or_else(PoisonError::into_inner);
+        rejected.retain(|(old, at)| old.device_id != device && now.abs_diff(*at) < REJECTED_TTL);
+        rejected.truncate(MAX_PENDING - 1);
+        rejected.push((pending, now));
+        Ok(device)
+    }
+
+    /// Whether a person said no to that a moment ago. A device that asks again and again would ask them again and again.
+    fn was_rejected(&self, wish: &Wish, now: u64) -> bool {
+        let rejected = self.rejected.lock().unwrap_or_else(PoisonError::into_inner);
+        rejected
+            .iter()
+            .any(|(old, at)| old.device_id == wish.device && now.abs_diff(*at) < REJECTED_TTL && old.covers(wish))
     }
 
     /// Forgets a device.
@@ -326,8 +346,8 @@ impl State {
             return Err(PairingError::Full);
         }
         let mut pending = match existing {
-            Some(pending) => pending.merged(wish, approval, now),
-            None => Pending::new(wish, approval, now),
+            Some(pending) => pending.merged(wish, now, approval),
+            None => Pending::new(wish, now, approval),
         };
         let is_new = before.as_ref() != Some(&pending.request_id);
         if let Some(before) = before.filter(|_| is_new) {

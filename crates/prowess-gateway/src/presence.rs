@@ -154,7 +154,7 @@ fn shown(guest: &Guest) -> Value {
     put("mode", Some(about.mode.clone().into()));
     put("deviceId", guest.device.clone().map(Value::from));
     put("roles", Some(json!([guest.role.as_str()])));
-    let scopes: Vec<&str> = guest.scopes.iter().map(|scope| scope.as_str()).collect();
+    let scopes = guest.scopes.names();
     put("scopes", (!scopes.is_empty()).then(|| scopes.into()));
     put("instanceId", guest.device.clone().or_else(|| about.instance_id.clone()).map(Value::from));
     put("reason", Some("connect".into()));

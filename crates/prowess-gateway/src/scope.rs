@@ -1,5 +1,7 @@
 //! Scopes: who may call what?
 
+use std::sync::atomic::{AtomicU8, Ordering};
+
 /// What a connection is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
@@ -44,11 +46,12 @@ pub(crate) enum Scope {
 }
 
 impl Scope {
+    /// All of them, the weakest first.
+    pub(crate) const ALL: [Self; 5] = [Self::Read, Self::Write, Self::Approvals, Self::Pairing, Self::Admin];
+
     /// From its name on the wire.
     pub(crate) fn parse(name: &str) -> Option<Self> {
-        [Self::Read, Self::Write, Self::Approvals, Self::Pairing, Self::Admin]
-            .into_iter()
-            .find(|scope| scope.as_str() == name)
+        Self::ALL.into_iter().find(|scope| scope.as_str() == name)
     }
 
     /// As it is written.
@@ -65,6 +68,44 @@ impl Scope {
     /// Whether who has it may do what takes `needed`.
     pub(crate) fn covers(self, needed: Self) -> bool {
         self == needed || self == Self::Admin || (self == Self::Write && needed == Self::Read)
+    }
+}
+
+/// The scopes that a connection holds. It can be given more while it lasts.
+#[derive(Debug, Default)]
+pub(crate) struct Scopes(AtomicU8);
+
+impl Scopes {
+    /// Whether one of them covers `needed`.
+    pub(crate) fn cover(&self, needed: Scope) -> bool {
+        let bits = self.0.load(Ordering::Relaxed);
+        Scope::ALL.into_iter().any(|own| bits & (1 << own as u8) != 0 && own.covers(needed))
+    }
+
+    /// Adds one.
+    pub(crate) fn grant(&self, scope: Scope) {
+        self.0.fetch_or(1 << scope as u8, Ordering::Relaxed);
+    }
+
+    /// All of them, the weakest first.
+    pub(crate) fn list(&self) -> Vec<Scope> {
+        let bits = self.0.load(Ordering::Relaxed);
+        Scope::ALL.into_iter().filter(|scope| bits & (1 << *scope as u8) != 0).collect()
+    }
+
+    /// Their names on the wire.
+    pub(crate) fn names(&self) -> Vec<&'static str> {
+        self.list().into_iter().map(Scope::as_str).collect()
+    }
+}
+
+impl FromIterator<Scope> for Scopes {
+    fn from_iter<I: IntoIterator<Item = Scope>>(scopes: I) -> Self {
+        let own = Self::default();
+        for scope in scopes {
+            own.grant(scope);
+        }
+        own
     }
 }
 
@@ -93,6 +134,16 @@ pub(crate) enum Access {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_connection_holds_what_it_was_given() {
+        let scopes: Scopes = [Scope::Write].into_iter().collect();
+        assert!(scopes.cover(Scope::Read) && !scopes.cover(Scope::Approvals));
+        scopes.grant(Scope::Approvals);
+        assert_eq!(scopes.names(), ["operator.write", "operator.approvals"]);
+        assert!(scopes.cover(Scope::Approvals) && !scopes.cover(Scope::Admin));
+        assert!(!Scopes::default().cover(Scope::Read));
+    }
 
     #[test]
     fn admin_covers_everything_and_write_covers_read() {

@@ -6,8 +6,9 @@ use prowess_config::{Config, Secret};
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::caller::Network;
+use crate::caller::{Caller, Network};
 use crate::gateway::Options;
+use crate::scope::Scope;
 use crate::throttle::LockoutRule;
 
 /// The port when nothing else is said.
@@ -56,6 +57,50 @@ pub struct TrustedProxy {
     pub required_headers: Vec<String>,
     /// Who may come in; nobody listed is everybody.
     pub allow_users: Vec<String>,
+    pub(crate) scopes: ProxyScopes,
+}
+
+/// What the users behind a proxy may do.
+#[derive(Debug, Clone)]
+pub(crate) struct ProxyScopes {
+    /// Users who are named, and what each may do.
+    users: Vec<(String, Vec<Scope>)>,
+    /// Everybody else.
+    others: Vec<Scope>,
+}
+
+impl ProxyScopes {
+    /// What `user` may do.
+    pub(crate) fn of(&self, user: &str) -> &[Scope] {
+        self.users.iter().find(|(name, _)| name == user).map_or(&self.others, |(_, scopes)| scopes)
+    }
+
+    /// From one list for everybody, or a list per user with `*` for the others. Whoever is not mentioned may read and
+    /// talk, and nothing more.
+    fn read(written: &Value) -> Result<Self, SettingsError> {
+        let mut own = Self { users: Vec::new(), others: vec![Scope::Read, Scope::Write] };
+        match written {
+            Value::Null => {}
+            Value::Array(_) => own.others = scopes(written)?,
+            Value::Object(users) => {
+                for (name, list) in users {
+                    match name.trim() {
+                        "*" => own.others = scopes(list)?,
+                        name => own.users.push((name.to_owned(), scopes(list)?)),
+                    }
+                }
+            }
+            other => return Err(SettingsError::Scope(other.to_string().chars().take(100).collect())),
+        }
+        Ok(own)
+    }
+}
+
+fn scopes(written: &Value) -> Result<Vec<Scope>, SettingsError> {
+    let unknown = |value: &Value| SettingsError::Scope(value.to_string().chars().take(100).collect());
+    let list = written.as_array().ok_or_else(|| unknown(written))?;
+    let parse = |value: &Value| value.as_str().and_then(|name| Scope::parse(name.trim())).ok_or_else(|| unknown(value));
+    list.iter().map(parse).collect()
 }
 
 /// The settings cannot be used.
@@ -97,6 +142,12 @@ pub enum SettingsError {
         /// What it needs.
         missing: &'static str,
     },
+    /// A scope that does not exist.
+    #[error(
+        "gateway.auth.trustedProxy.scopes has {0}; use a list of operator.read, operator.write, operator.approvals, \
+         operator.pairing and operator.admin, or such a list per user"
+    )]
+    Scope(String),
     /// Everybody could come in.
     #[error("refusing to listen on {0} without authentication; set gateway.auth.token, or gateway.bind to loopback")]
     Open(IpAddr),
@@ -139,6 +190,16 @@ impl Settings {
             lockout: lockout(&section["auth"]["rateLimit"]),
             section,
         })
+    }
+}
+
+impl Settings {
+    /// What the user may do whom a proxy named; nothing where no proxy does.
+    pub(crate) fn proxy_scopes(&self, caller: &Caller) -> Option<&[Scope]> {
+        match (&self.auth, &caller.user) {
+            (Auth::Proxy(proxy), Some(user)) => Some(proxy.scopes.of(user)),
+            _ => None,
+        }
     }
 }
 
@@ -220,6 +281,7 @@ fn proxy(section: &Value) -> Result<TrustedProxy, SettingsError> {
         user_header: user_header.ok_or(missing)?.to_owned(),
         required_headers: texts(&section["requiredHeaders"]),
         allow_users: texts(&section["allowUsers"]),
+        scopes: ProxyScopes::read(&section["scopes"])?,
     })
 }
 
@@ -317,6 +379,27 @@ mod tests {
         assert!(auth("{ mode: 'trusted-proxy' }").is_err());
         assert!(auth("{ mode: 'password' }").is_err());
         assert!(auth("{ mode: 'magic' }").is_err());
+    }
+
+    #[test]
+    fn users_behind_a_proxy_may_do_what_is_set_for_them_and_are_no_administrators_otherwise() {
+        let of = |scopes: &str, user: &str| {
+            let text = format!(
+                "{{ gateway: {{ auth: {{ mode: 'trusted-proxy', trustedProxy: {{ userHeader: 'x-user' {scopes} }} }} }} }}"
+            );
+            let settings = read(&text, &[])?;
+            let Auth::Proxy(proxy) = settings.auth else { panic!("another mode") };
+            Ok::<_, SettingsError>(proxy.scopes.of(user).to_vec())
+        };
+        let per_user = ", scopes: { '*': ['operator.read'], ann: ['operator.admin'], bob: [] }";
+        assert_eq!(of("", "ann"), Ok(vec![Scope::Read, Scope::Write]));
+        assert_eq!(of(", scopes: ['operator.approvals']", "ann"), Ok(vec![Scope::Approvals]));
+        assert_eq!(of(per_user, "ann"), Ok(vec![Scope::Admin]));
+        assert_eq!(of(per_user, "bob"), Ok(vec![]));
+        assert_eq!(of(per_user, "eve"), Ok(vec![Scope::Read]));
+        for bad in [", scopes: ['admin']", ", scopes: 'operator.admin'", ", scopes: { ann: 'operator.read' }"] {
+            assert!(matches!(of(bad, "ann"), Err(SettingsError::Scope(_))), "{bad}");
+        }
     }
 
     #[test]

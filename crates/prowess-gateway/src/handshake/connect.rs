@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::auth::{Asker, Shown};
 use crate::hub::About;
 use crate::params::{ANY_TEXT, BOOL, Shape, TEXT, TEXTS, choice, integer_from, map, object, optional, required, shape};
+use crate::scope::{Scope, covers};
 use crate::wire::Refusal;
 
 /// Programs that may connect.
@@ -136,6 +137,12 @@ impl Connect {
             device_token: text(&auth["deviceToken"]),
             password: text(&auth["password"]),
         })
+    }
+
+    /// Keeps those of the scopes it asks for that `allowed` covers.
+    pub(super) fn keep_scopes(&mut self, allowed: &[Scope]) {
+        let is_allowed = |name: &String| allowed.iter().any(|own| covers(own.as_str(), name.trim()));
+        self.scopes.retain(is_allowed);
     }
 
     pub(super) fn shown(&self) -> Shown<'_> {

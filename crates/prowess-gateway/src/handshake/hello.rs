@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::gateway::Gateway;
-use crate::hub::Guest;
+use crate::hub::{Ceiling, Guest};
 use crate::methods;
 use crate::pairing::DeviceToken;
 use crate::wire::{MAX_FRAME, PROTOCOL};
@@ -33,14 +33,22 @@ pub(super) fn hello(gateway: &Gateway, guest: &Guest, token: Option<&DeviceToken
         },
     });
     if let Some(token) = token {
-        hello["auth"] = json!({
-            "deviceToken": token.token,
-            "role": token.role,
-            "scopes": token.scopes,
-            "issuedAtMs": token.rotated_at_ms.unwrap_or(token.created_at_ms),
-        });
+        hello["auth"] = auth(token);
+    } else if let Ceiling::Listed(_) = guest.ceiling {
+        // A proxy's user may have got less than it asked for.
+        hello["auth"] = json!({"role": guest.role.as_str(), "scopes": guest.scopes.names()});
     }
     hello
+}
+
+/// The token of a device, as the device itself is told of it.
+pub(crate) fn auth(token: &DeviceToken) -> Value {
+    json!({
+        "deviceToken": token.token,
+        "role": token.role,
+        "scopes": token.scopes,
+        "issuedAtMs": token.rotated_at_ms.unwrap_or(token.created_at_ms),
+    })
 }
 
 /// Which session is meant when none is named.

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::{authorize, not_allowed, refuse};
 use crate::gateway::Gateway;
+use crate::scope::Scope;
 use crate::server::Visitor;
 
 /// How long a body may take to arrive.
@@ -21,7 +22,7 @@ pub(super) async fn posted(gateway: &Gateway, request: Request<Body>, limit: usi
     }
     let visitor = request.extensions().get::<Visitor>();
     let Some(visitor) = visitor else { return Err(refuse(StatusCode::FORBIDDEN, "forbidden", "Forbidden")) };
-    authorize(gateway, request.headers(), visitor)?;
+    authorize(gateway, request.headers(), visitor, Scope::Write)?;
     let too_large = || refuse(StatusCode::PAYLOAD_TOO_LARGE, "invalid_request_error", "Payload too large");
     // Who says beforehand that it is too much does not have to send it.
     let announced = request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());

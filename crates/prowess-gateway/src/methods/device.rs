@@ -66,8 +66,12 @@ async fn remove(ask: Ask) -> Answer {
     let device = text(ask.checked(&DEVICE)?, "deviceId").trim().to_owned();
     let gateway = ask.gateway.clone();
     let wanted = device.clone();
-    blocking(move || ask.gateway.pairing.remove(&wanted, now())).await?.map_err(|error| refuse(&error))?;
-    gateway.nodes.forget(&device);
+    let removed = blocking(move || {
+        ask.gateway.pairing.remove(&wanted, now())?;
+        ask.gateway.nodes.forget(&wanted);
+        Ok(())
+    });
+    removed.await?.map_err(|error: PairingError| refuse(&error))?;
     tracing::info!(device, "a device was removed");
     // Whoever was let in with it has no business here any more, and does not get to ask for more by not listening.
     gateway.hub.cut(|guest| guest.device.as_deref() == Some(&device), 1008, "device removed");
@@ -109,7 +113,7 @@ async fn revoke(ask: Ask) -> Answer {
 
 /// Which scopes whoever asks may give to others: their own. What nodes are given is no scope of operators.
 fn own_scopes(ask: &Ask) -> impl Fn(&str) -> bool + Send + use<> {
-    let own = ask.guest.scopes.clone();
+    let own = ask.guest.scopes.list();
     move |wanted| !wanted.starts_with("operator.") || own.iter().any(|own| covers(own.as_str(), wanted))
 }
 
@@ -124,6 +128,7 @@ fn refuse(error: &PairingError) -> Refusal {
         | PairingError::UnknownRequest
         | PairingError::UnknownDevice
         | PairingError::UnknownRole
+        | PairingError::Rejected
         | PairingError::BeyondOwn(_) => Refusal::invalid(error.to_string()),
     }
 }
@@ -139,8 +144,8 @@ mod tests {
     use super::*;
     use crate::hub::tests::guest;
     use crate::hub::{Out, Urgency};
+    use crate::pairing::Wish;
     use crate::pairing::tests::wish;
-    use crate::pairing::{Approval, Wish};
     use crate::scope::Role;
     use crate::wire::Request;
     use crate::{Gateway, Options};
@@ -156,7 +161,7 @@ mod tests {
         let admin = Arc::new(guest("admin").0);
         for (device, method) in [("removed", "device.pair.remove"), ("revoked", "device.token.revoke")] {
             let wish = Wish { device: device.to_owned(), ..wish(Role::Node, &[]) };
-            gateway.pairing.admit(&wish, Approval::Silent, now()).expect("paired");
+            gateway.pairing.admit(&wish, now()).expect("paired");
             assert!(gateway.pairing.is_known(device, Role::Node, now()).expect("readable"));
             let (mut node, mut mail) = guest(device);
             (node.device, node.role) = (Some(device.to_owned()), Role::Node);

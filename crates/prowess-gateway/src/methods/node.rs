@@ -11,6 +11,7 @@ use super::approval::requester;
 use super::{Answer, Ask, Method, method};
 use crate::approvals::forward;
 use crate::aside::blocking;
+use crate::hub::one_line;
 use crate::nodes::{Invocation, Node, Nodes, Run, allowed_commands, check_command};
 use crate::scope::{Access, Scope};
 use crate::wire::Refusal;
@@ -168,8 +169,8 @@ async fn event(ask: Ask) -> Answer {
 
 async fn rename(ask: Ask) -> Answer {
     let id = node_id(&ask)?.to_owned();
-    let name = ask.params()["displayName"].as_str().map(str::trim).filter(|name| !name.is_empty());
-    let name = name.ok_or_else(|| Refusal::invalid("displayName required"))?.to_owned();
+    let name = ask.params()["displayName"].as_str().map(one_line).filter(|name| !name.is_empty());
+    let name = name.ok_or_else(|| Refusal::invalid("displayName required"))?;
     let gateway = ask.gateway;
     let (node, given) = (id.clone(), name);
     let renamed = blocking(move || gateway.nodes.rename(&node, &given)).await?;

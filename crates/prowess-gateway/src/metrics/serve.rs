@@ -12,7 +12,7 @@ use super::page::Connected;
 use crate::caller::Caller;
 use crate::gateway::Gateway;
 use crate::http::authorize;
-use crate::scope::Role;
+use crate::scope::{Role, Scope};
 use crate::server::Visitor;
 
 /// The text form of Prometheus.
@@ -29,7 +29,7 @@ pub(crate) async fn answer(
         return (StatusCode::NOT_FOUND, "Not Found").into_response();
     }
     let is_open = section["auth"] == "loopback" && Caller::of(visitor.peer, &headers, &gateway.settings).is_local;
-    if !is_open && let Err(refused) = authorize(&gateway, &headers, &visitor) {
+    if !is_open && let Err(refused) = authorize(&gateway, &headers, &visitor, Scope::Read) {
         return refused;
     }
     let mut connected = Connected::default();

@@ -158,19 +158,17 @@ function state(word, kind) {
 
 function enter(secret) {
   app.link?.end();
-  const link = new Link(secret, async (how, why) => {
+  const link = new Link(secret, async (how, error) => {
     if (link !== app.link) return;
     if (how === "away") return state("reconnecting", "warn");
-    if (how === "refused") {
-      door.forget();
-      return door.ask(why, enter);
-    }
+    if (how !== "open") return door.turned(how, error, enter, link);
+    door.arrived(link);
     state("connected", "good");
     await agents().catch(failed);
     by("house").hidden = false;
     for (const view of views.values()) view.handle.fresh?.();
     go(shown?.id ?? location.hash.slice(1), { focus: shown ? "none" : "panel" });
-  });
+  }, { access: door.access(), confirm: (scope, why) => door.rights(link, scope, why) });
   app.link = link;
   shown = undefined;
   build();
@@ -184,7 +182,7 @@ by("theme").addEventListener("click", () => theme(THEMES[(THEMES.indexOf(documen
 by("leave").addEventListener("click", () => {
   app.link.end();
   app.kept = nobody();
-  door.forget();
+  door.leave();
   door.ask(undefined, enter);
 });
 by("agent").addEventListener("change", () => {
@@ -208,6 +206,4 @@ document.querySelector(".skip").addEventListener("click", (event) => {
 });
 
 theme();
-const secret = door.known();
-if (secret || document.documentElement.dataset.auth === "none") enter(secret);
-else door.ask(undefined, enter);
+door.start(enter);

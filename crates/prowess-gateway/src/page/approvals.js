@@ -21,7 +21,7 @@ export function make(app, panel) {
   empty();
 
   async function load() {
-    if (!app.link.knows("exec.approval.list")) return;
+    if (!app.link.knows("exec.approval.list") || !app.link.can("approvals")) return;
     const before = [...open.keys()];
     try {
       const known = await app.link.call("exec.approval.list");
@@ -61,7 +61,7 @@ export function make(app, panel) {
     question.held = Boolean(focused);
     for (const one of buttons) one.disabled = true;
     try {
-      await app.link.call("exec.approval.resolve", { id, decision });
+      await app.link.act("exec.approval.resolve", { id, decision });
       close(id, decision, "you");
     } catch (error) {
       for (const one of buttons) one.disabled = false;
@@ -105,6 +105,7 @@ export function make(app, panel) {
     }
   }
 
+  app.link.on("rights", load);
   app.link.on("exec.approval.requested", ask);
   app.link.on("exec.approval.resolved", ({ id, decision, resolvedBy }) => close(id, decision, resolvedBy));
   return { fresh: load };

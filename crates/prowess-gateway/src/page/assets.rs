@@ -23,6 +23,7 @@ pub(crate) const ASSETS: &[Asset] = &[
     asset!("app.js", SCRIPT),
     asset!("approvals.js", SCRIPT),
     asset!("chat.js", SCRIPT),
+    asset!("device.js", SCRIPT),
     asset!("dom.js", SCRIPT),
     asset!("door.js", SCRIPT),
     asset!("link.js", SCRIPT),

@@ -100,7 +100,7 @@ export function make(app, panel) {
     unsent.hidden = true;
     const unsay = talk.person(message);
     try {
-      const { runId } = await app.link.call("chat.send", { sessionKey: self.session, message, idempotencyKey: unique() });
+      const { runId } = await app.link.act("chat.send", { sessionKey: self.session, message, idempotencyKey: unique() });
       alive(runId);
     } catch (error) {
       unsay();
@@ -126,7 +126,7 @@ export function make(app, panel) {
 
   async function abort() {
     try {
-      await app.link.call("chat.abort", { sessionKey: self.session, ...(self.run && { runId: self.run }) });
+      await app.link.act("chat.abort", { sessionKey: self.session, ...(self.run && { runId: self.run }) });
     } catch (error) {
       app.failed(error);
     }

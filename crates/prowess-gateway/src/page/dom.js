@@ -89,6 +89,16 @@ export function button(label, pressed, props = {}) {
   return el("button", { type: "button", ...props, on: { click: pressed } }, label);
 }
 
+/** A button that has to be pressed twice: the first time it says what the second does. */
+export function twice(label, sure, pressed, props = {}) {
+  const node = button(label, () => {
+    if (node.dataset.sure) return pressed();
+    node.dataset.sure = "yes";
+    node.textContent = sure;
+  }, props);
+  return node;
+}
+
 /** A text to be copied, with a button that does it. */
 export function copyable(text) {
   // Browsers only have a clipboard for pages that came over a safe way.

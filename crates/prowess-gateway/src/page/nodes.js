@@ -1,6 +1,8 @@
 // Nodes: which other machines are there, and what can they do?
 
-import { ago, badge, button, el, many, nothing, put, soon, words } from "./dom.js";
+import { ago, badge, button, el, many, nothing, put, soon, twice, words } from "./dom.js";
+
+const ADMIN = "operator.admin";
 
 export function make(app, panel) {
   const self = { stale: true };
@@ -14,7 +16,7 @@ export function make(app, panel) {
     if (panel.hidden) return void (self.stale = true);
     try {
       const nodes = app.link.knows("node.list") ? (await app.link.call("node.list")).nodes ?? [] : [];
-      const pending = app.link.knows("device.pair.list") ? (await app.link.call("device.pair.list")).pending ?? [] : [];
+      const pending = app.link.can("pairing") ? (await app.link.call("device.pair.list")).pending ?? [] : [];
       self.stale = false;
       draw(nodes, pending);
     } catch (error) {
@@ -26,14 +28,27 @@ export function make(app, panel) {
     const here = nodes.filter((node) => node.connected).length;
     summary.textContent = nodes.length ? `${here} of ${many(nodes.length, "machine")} connected` : "";
     app.badge("nodes", pending.length);
-    put(pairs, pending.map(request));
-    put(list, nodes.length ? nodes.map(card) : nothing("No other machine is known", "Run prowess node on one, and it asks to be let in here."));
+    put(pairs, app.link.can("pairing") ? pending.map(request) : ask);
+    const names = nodes.map(({ displayName }) => displayName);
+    const isTwin = ({ displayName }) => names.indexOf(displayName) !== names.lastIndexOf(displayName);
+    put(list, nodes.length ? nodes.map((node) => card(node, { isTwin: isTwin(node), remove: () => remove(node) })) : nothing("No other machine is known", "Run prowess node on one, and it asks to be let in here."));
+  }
+
+  const ask = el("p", { class: "soft" }, "Devices that ask to be let in are shown to those who may approve them. ", button("Show them", () => app.link.need("pairing"), { class: "small" }));
+
+  async function remove(node) {
+    try {
+      await app.link.act("device.pair.remove", { deviceId: node.nodeId });
+      await load();
+    } catch (error) {
+      app.failed(error);
+    }
   }
 
   function request(one) {
     const decide = async (word) => {
       try {
-        await app.link.call(`device.pair.${word}`, { requestId: one.requestId });
+        await app.link.act(`device.pair.${word}`, { requestId: one.requestId });
         await load();
       } catch (error) {
         app.failed(error);
@@ -42,20 +57,32 @@ export function make(app, panel) {
     const name = one.displayName ?? one.deviceId;
     const roles = [...new Set([...(one.roles ?? []), one.role].filter(Boolean))];
     const scopes = one.scopes ?? [];
-    return el("article", { class: "card question" },
-      el("h2", {}, "A device wants to be let in"),
-      el("p", { class: "theirs" }, el("span", { class: "strong" }, words(name)), " as ", words(roles.join(" and ")), one.platform && [", ", words(one.platform)], one.remoteIp && [", from ", words(one.remoteIp)]),
-      scopes.length > 0 && el("p", { class: "theirs scopes" }, "It wants to be allowed: ", scopes.map((scope, at) => [at > 0 && ", ", el("code", {}, words(scope))])),
+    const isAdmin = scopes.includes(ADMIN);
+    // Whoever lets an administrator in gives everything away, so one click is not enough.
+    const approve = isAdmin
+      ? twice("Let in as administrator…", "Yes, give it full control", () => decide("approve"), { class: "deny", data: { act: "approve" } })
+      : button("Let in", () => decide("approve"), { class: "main", data: { act: "approve" } });
+    const facts = [
+      ["Name", words(name)],
+      ["As", words(roles.join(" and "))],
+      ["System", one.platform && words(one.platform)],
+      ["Address", one.remoteIp && words(one.remoteIp)],
+      ["Asks for", scopes.length > 0 && el("span", { class: "scopes" }, scopes.map((scope, at) => [at > 0 && ", ", el("code", {}, words(scope))]))],
+      ["Device", el("code", {}, words(one.deviceId))],
+    ].filter(([, value]) => value);
+    return el("article", { class: isAdmin ? "card question admin" : "card question" },
+      el("h2", {}, isAdmin ? "A device asks for full control of this gateway" : "A device asks to be let in"),
+      isAdmin && el("p", { class: "warned", role: "alert" }, "As an administrator it can change the configuration, approve commands and let other devices in. Only approve a device that you started yourself just now."),
+      el("dl", { class: "facts" }, facts.map(([term, value]) => [el("dt", {}, term), el("dd", { class: "theirs" }, value)])),
       one.isRepair && el("p", { class: "soft" }, "It is known here, and asks again or for more."),
-      el("p", { class: "soft theirs" }, el("code", {}, words(one.deviceId))),
-      el("div", { class: "line" }, button("Let in", () => decide("approve"), { class: "main" }), button("Refuse", () => decide("reject"), { class: "deny" })));
+      el("div", { class: "line" }, approve, button("Refuse", () => decide("reject"), { class: "deny", data: { act: "reject" } })));
   }
 
-  for (const event of ["presence", "node.pair.requested", "node.pair.resolved", "device.pair.requested", "device.pair.resolved"]) app.link.on(event, reload);
+  for (const event of ["presence", "node.pair.requested", "node.pair.resolved", "device.pair.requested", "device.pair.resolved", "rights"]) app.link.on(event, reload);
   return { enter: () => self.stale && load(), fresh: () => (self.stale = true) };
 }
 
-function card(node) {
+function card(node, { isTwin, remove }) {
   const facts = [
     ["System", [node.platform, node.deviceFamily, node.modelIdentifier].filter(Boolean).join(", ")],
     ["Version", node.version ?? node.coreVersion],
@@ -66,7 +93,8 @@ function card(node) {
     ["Search path", node.pathEnv],
   ].filter(([, value]) => value);
   return el("article", { class: "card" },
-    el("div", { class: "line between" }, el("h2", { class: "theirs" }, words(node.displayName ?? node.nodeId)), node.connected ? badge("connected", "good") : badge("away", "dim")),
+    el("div", { class: "line between" }, el("h2", { class: "theirs" }, words(node.displayName ?? node.nodeId), isTwin && [" ", el("code", {}, node.nodeId.slice(0, 8))]), node.connected ? badge("connected", "good") : badge("away", "dim")),
     el("p", { class: "soft" }, el("code", { class: "theirs" }, words(node.nodeId))),
-    el("dl", { class: "facts" }, facts.map(([name, value]) => [el("dt", {}, name), el("dd", { class: "theirs" }, words(value))])));
+    el("dl", { class: "facts" }, facts.map(([name, value]) => [el("dt", {}, name), el("dd", { class: "theirs" }, words(value))])),
+    el("div", { class: "line" }, twice("Remove", "Disconnect and remove it", remove, { class: "small deny", data: { act: "remove" } })));
 }

@@ -63,7 +63,7 @@ export function make(app, panel) {
 
   async function reset(one) {
     try {
-      await app.link.call("sessions.reset", { key: one.key });
+      await app.link.act("sessions.reset", { key: one.key }, "Resetting a session discards its conversation.");
       app.say("It begins anew; what was said before is kept aside", "good");
       await load();
       await show(one);

@@ -136,7 +136,7 @@ export function make(app, panel) {
   async function change(skill, what, said) {
     self.changed = Date.now();
     try {
-      await app.link.call("skills.update", { skillKey: skill.skillKey, ...what });
+      await app.link.act("skills.update", { skillKey: skill.skillKey, ...what }, "Changing a skill changes the gateway's configuration.");
       app.say(said, "good");
       await load();
     } catch (error) {

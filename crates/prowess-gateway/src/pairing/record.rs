@@ -24,6 +24,8 @@ pub(crate) struct Wish {
     pub(crate) client: String,
     pub(crate) mode: String,
     pub(crate) remote_ip: Option<String>,
+    /// Who approves it if it has to be approved.
+    pub(crate) approval: Approval,
 }
 
 /// A device that waits for a person's word.
@@ -117,7 +119,7 @@ impl Pending {
         serde_json::to_value(self).unwrap_or_default()
     }
 
-    pub(super) fn new(wish: &Wish, approval: Approval, now: u64) -> Self {
+    pub(super) fn new(wish: &Wish, now: u64, approval: Approval) -> Self {
         Self {
             request_id: uuid::Uuid::new_v4().to_string(),
             device_id: wish.device.clone(),
@@ -133,7 +135,7 @@ impl Pending {
 
     /// The same request, asked once more. What was to be approved by a person still is. One that asks for more than
     /// before is another request, so that nobody approves what they have not seen.
-    pub(super) fn merged(self, wish: &Wish, approval: Approval, now: u64) -> Self {
+    pub(super) fn merged(self, wish: &Wish, now: u64, approval: Approval) -> Self {
         let request_id = if self.covers(wish) { self.request_id.clone() } else { uuid::Uuid::new_v4().to_string() };
         let role = self.looks.role.clone().or_else(|| Some(wish.role.as_str().to_owned()));
         let roles = self.looks.roles.iter().flatten().chain(&self.looks.role).cloned();
@@ -150,7 +152,7 @@ impl Pending {
     }
 
     /// Whether whoever approves this approves `wish`, too.
-    fn covers(&self, wish: &Wish) -> bool {
+    pub(super) fn covers(&self, wish: &Wish) -> bool {
         let mut roles = self.looks.roles.iter().flatten().chain(&self.looks.role);
         let scopes = distinct(wish.scopes.iter().cloned());
         self.public_key == wish.public_key
@@ -260,7 +262,11 @@ impl Paired {
             let wanted = sorted(pending.scopes.clone());
             let kept = old.map_or_else(|| sorted(scopes.clone()), |old| old.scopes.clone());
             let scopes = if wanted.is_empty() && role == Role::Operator { kept } else { wanted };
-            let token = DeviceToken::new(role, scopes, old, now)?;
+            let token = match old.filter(|old| old.revoked_at_ms.is_none()) {
+                // A device that was given more keeps its token, which it may be using at this moment.
+                Some(old) => DeviceToken { scopes, ..old.clone() },
+                None => DeviceToken::new(role, scopes, old, now)?,
+            };
             tokens.insert(role.as_str().to_owned(), token);
         }
         Ok(Self {

@@ -21,11 +21,12 @@ impl Desk {
     }
 
     fn silent(&self, wish: &Wish) -> Admission {
-        self.pairing.admit(wish, Approval::Silent, NOW).expect("an answer")
+        self.pairing.admit(wish, NOW).expect("an answer")
     }
 
     fn asked(&self, wish: &Wish, now: u64) -> (Pending, Reason, bool) {
-        match self.pairing.admit(wish, Approval::Asked, now).expect("an answer") {
+        let wish = Wish { approval: Approval::Asked, ..wish.clone() };
+        match self.pairing.admit(&wish, now).expect("an answer") {
             Admission::Asked { pending, reason, is_new } => (*pending, reason, is_new),
             other => panic!("nobody was asked: {other:?}"),
         }
@@ -45,6 +46,7 @@ pub(crate) fn wish(role: Role, scopes: &[&str]) -> Wish {
         client: "cli".into(),
         mode: "cli".into(),
         remote_ip: None,
+        approval: Approval::Silent,
     }
 }
 
@@ -227,7 +229,7 @@ fn what_others_wrote_is_kept_and_a_broken_file_lets_nobody_in() {
     let after = desk.file("paired.json");
     assert_eq!((&after["d1"]["pushToken"], &after["other"]), (&json!({"apns": "x"}), &json!("odd")));
     std::fs::write(&path, "{").expect("written");
-    assert!(matches!(desk.pairing.admit(&operator(&[]), Approval::Silent, NOW), Err(PairingError::File(_))));
+    assert!(matches!(desk.pairing.admit(&operator(&[]), NOW), Err(PairingError::File(_))));
     assert_eq!(std::fs::read_to_string(&path).expect("the file"), "{");
 }
 
@@ -237,7 +239,8 @@ fn only_so_many_wait_at_once() {
     for index in 0..MAX_PENDING {
         desk.asked(&Wish { device: index.to_string(), ..operator(&[]) }, NOW);
     }
-    let more = desk.pairing.admit(&Wish { device: "more".into(), ..operator(&[]) }, Approval::Asked, NOW);
+    let more = Wish { device: "more".into(), approval: Approval::Asked, ..operator(&[]) };
+    let more = desk.pairing.admit(&more, NOW);
     assert!(matches!(more, Err(PairingError::Full)));
 }
 
@@ -250,4 +253,16 @@ fn files_are_for_us_alone() {
         let about = desk.dir.path().join("devices").join(name).metadata().expect("the file");
         assert_eq!(std::os::unix::fs::PermissionsExt::mode(&about.permissions()) & 0o777, 0o600, "{name}");
     }
+}
+
+#[test]
+fn a_no_is_not_asked_again_at_once_unless_more_is_wanted() {
+    let desk = Desk::new();
+    let (first, ..) = desk.asked(&operator(&["operator.read"]), NOW);
+    desk.pairing.reject(&first.request_id, NOW).expect("rejected");
+    let again = Wish { approval: Approval::Asked, ..operator(&["operator.read"]) };
+    assert!(matches!(desk.pairing.admit(&again, NOW + 1), Err(PairingError::Rejected)));
+    assert!(desk.pairing.list(NOW + 1).expect("a list").0.is_empty(), "nobody is asked");
+    desk.asked(&operator(&["operator.admin"]), NOW + 2);
+    desk.asked(&operator(&["operator.read"]), NOW + REJECTED_TTL);
 }

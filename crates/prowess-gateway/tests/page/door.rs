@@ -116,3 +116,61 @@ async fn the_way_back_leads_to_the_view_before() {
     browser.is_unharmed().await;
     browser.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_a_wrong_token_is_forgotten() {
+    let config = "{ gateway: { auth: { rateLimit: { maxAttempts: 2 } } } }";
+    let room = Room::open(Tree::new().file(".openclaw/openclaw.json", config)).await;
+    let browser = Browser::open().await;
+    let url = format!("http://{}/", room.running.address);
+    for _ in 0..2 {
+        browser.visit("about:blank").await;
+        browser.visit(&format!("{url}#token=wrong")).await;
+        browser.reads("#door-error", "token mismatch").await;
+        assert_eq!(browser.ask("sessionStorage.getItem('prowess.token')").await, json!(null));
+        assert_eq!(browser.ask("document.getElementById('door-again')").await, json!(null));
+    }
+    // It is right, but nobody looks at it for a while.
+    browser.visit("about:blank").await;
+    browser.visit(&format!("{url}#token={TOKEN}")).await;
+    browser.reads("#door-error", "too many failed attempts").await;
+    assert_eq!(browser.ask("sessionStorage.getItem('prowess.token')").await, TOKEN);
+    browser.click("#door-again").await;
+    browser.reads("#door-error", "too many failed attempts").await;
+    assert_eq!(browser.ask("sessionStorage.getItem('prowess.token')").await, TOKEN);
+    browser.is_unharmed().await;
+    browser.close().await;
+    room.running.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_signs_in_to_read_changes_nothing_until_they_ask_for_more() {
+    let room = Room::open(demo::home()).await;
+    let browser = Browser::open().await;
+    browser.visit(&format!("http://{}/", room.running.address)).await;
+    browser.find("#door-secret").await.send_keys(TOKEN).await.expect("typed");
+    browser.click("#door-read").await;
+    browser.click("#door button[type=submit]").await;
+    browser.reads("#state", "connected").await;
+    let config = || std::fs::read_to_string(room.tree.path(".openclaw/openclaw.json")).expect("a file");
+    let before = config();
+    browser.click("[data-skill=weather]").await;
+    browser.click(".switch").await;
+    browser.reads("dialog.rights", "administrator rights").await;
+    browser.reads("dialog.rights", "read only").await;
+    browser.click("dialog.rights button:not(.main)").await;
+    browser.until("!document.querySelector('dialog.rights')").await;
+    browser.reads("#say", "needs more rights").await;
+    assert_eq!(config(), before, "nothing was changed");
+    browser.click(".switch").await;
+    browser.click("dialog.rights [data-rights='operator.admin']").await;
+    browser.until("document.querySelector('.switch').ariaChecked === 'false'").await;
+    assert_ne!(config(), before);
+    // It asks once per sign-in.
+    browser.click(".switch").await;
+    browser.until("document.querySelector('.switch').ariaChecked === 'true'").await;
+    assert_eq!(browser.ask("document.querySelector('dialog.rights')").await, json!(null));
+    browser.is_unharmed().await;
+    browser.close().await;
+    room.running.end().await;
+}

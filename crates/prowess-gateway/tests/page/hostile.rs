@@ -115,7 +115,7 @@ async fn what_others_wrote_is_text_in_every_view() {
         ("prompt", "onerror"),
         ("chat", "onerror"),
         ("approvals", "May this run?"),
-        ("nodes", "A device wants to be let in"),
+        ("nodes", "A device asks"),
         ("sessions", "onerror"),
         ("usage", "In numbers"),
     ];

@@ -49,6 +49,7 @@ async fn a_skill_is_switched_off_and_on() {
     browser.click("[data-skill=weather]").await;
     browser.until("document.querySelector('.switch').ariaChecked === 'true'").await;
     browser.click(".switch").await;
+    browser.click("dialog.rights .main").await;
     browser.until("document.querySelector('.switch').ariaChecked === 'false'").await;
     browser.reads("[data-skill=weather]", "off").await;
     assert_eq!(config(&room)["skills"]["entries"]["weather"]["enabled"], false);
@@ -68,6 +69,7 @@ async fn a_key_is_set_and_never_shown() {
     browser.reads(".detail .key", "not set").await;
     browser.find("#skill-key").await.send_keys(KEY).await.expect("typed");
     browser.click("[data-act=save]").await;
+    browser.click("dialog.rights .main").await;
     browser.until("document.querySelector('.detail .key .badge').textContent === 'set'").await;
     browser.reads("[data-skill=speech]", "ready").await;
     assert_eq!(config(&room)["skills"]["entries"]["speech"]["apiKey"], KEY);

@@ -210,17 +210,26 @@ async fn what_somebody_else_answered_is_seen_by_all() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_device_is_let_in_by_one_click() {
+async fn a_device_is_let_in_by_one_click_and_an_administrator_by_two() {
     let (stage, browser) = enter("nodes").await;
     browser.reads("#panel-nodes", "studio").await;
-    // Somebody who would be let in for everything does not look like a machine.
-    browser.reads("#panel-nodes .question:nth-child(1)", "build-box as node").await;
-    browser.reads("#panel-nodes .question:nth-child(2)", "laptop as operator").await;
+    let texts = [("1", "build-box"), ("1", "a device asks to be let in"), ("2", "laptop"), ("2", "full control")];
+    for (at, text) in texts {
+        browser.reads(&format!("#panel-nodes .question:nth-child({at})"), text).await;
+    }
     browser.reads("#panel-nodes .question:nth-child(2) .scopes", "operator.read, operator.admin").await;
-    browser.click("#panel-nodes .question button.main").await;
-    browser.until("document.querySelector('#panel-nodes .grid')").await;
+    assert_eq!(browser.ask("document.querySelectorAll('#panel-nodes .question.admin').length").await, 1);
+    browser.click("#panel-nodes .question:not(.admin) [data-act=approve]").await;
     let asked = || stage.asked("device.pair.approve");
     prowess_testkit::eventually("the gateway is told", || asked() == [json!({"requestId": "r1"})]);
+    let admin = "#panel-nodes .question.admin [data-act=approve]";
+    browser.until("document.querySelectorAll('#panel-nodes .question').length === 2").await;
+    browser.click(admin).await;
+    browser.reads(admin, "Yes, give it full control").await;
+    assert_eq!(asked().len(), 1, "one click is not enough");
+    browser.click(admin).await;
+    prowess_testkit::eventually("the gateway is told", || asked().len() == 2);
+    assert_ne!(asked()[1], json!({"requestId": "r1"}));
     browser.close().await;
 }
 

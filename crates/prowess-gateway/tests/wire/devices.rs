@@ -21,9 +21,15 @@ fn operator(identity: &Identity) -> Introduction {
 
 /// Connects as somebody behind a proxy that nobody knows, so as if from elsewhere.
 async fn from_elsewhere(room: &Room, introduction: &Introduction) -> Value {
+    from_elsewhere_line(room, introduction).await.1
+}
+
+/// The same, with the connection.
+pub(crate) async fn from_elsewhere_line(room: &Room, introduction: &Introduction) -> (Line, Value) {
     let mut line = Line::open_from(room, &[("x-forwarded-for", "203.0.113.9")]).await;
     let nonce = line.nonce().await;
-    line.ask("connect", introduction.answer_to(&nonce)).await
+    let answer = line.ask("connect", introduction.answer_to(&nonce)).await;
+    (line, answer)
 }
 
 #[tokio::test]

@@ -10,4 +10,5 @@ mod handshake;
 mod http;
 mod line;
 mod refused;
+mod scopes;
 mod start;
