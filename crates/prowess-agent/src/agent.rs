@@ -189,6 +189,11 @@ impl Agent {
         std::iter::once(&self.model).chain(&self.fallbacks)
     }
 
+    /// Whether any of its models can look at images.
+    pub(crate) fn takes_images(&self) -> bool {
+        self.models().any(|model| model.about().takes_images)
+    }
+
     /// How many tokens fit into one call, if that is known.
     pub(crate) fn window(&self) -> Option<u64> {
         let window = self.model.about().context_window;

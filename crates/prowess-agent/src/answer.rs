@@ -90,6 +90,7 @@ mod tests {
         fn a_draft_puts_it_together_again(text in ".{0,200}", thinking in "[a-z ]{0,40}", value in ".{0,40}") {
             let about = About {
                 provider: "p".to_owned(), model: "m".to_owned(), api: Api::Embedded, context_window: 1, max_tokens: 1,
+                takes_images: false,
             };
             let arguments = [("value".to_owned(), Value::String(value))].into_iter().collect();
             let call = ToolCall { id: "a".to_owned(), name: "t".to_owned(), arguments, thought_signature: None };

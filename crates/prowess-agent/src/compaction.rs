@@ -25,7 +25,7 @@ pub(crate) const KEEP: u64 = 20_000;
 /// The most of one skill's instructions that is carried over, in characters.
 pub(crate) const MAX_INSTRUCTIONS: usize = 40_000;
 
-/// About how many tokens a picture takes.
+/// About how many tokens an image takes.
 const IMAGE_TOKENS: u64 = 1_200;
 
 /// Around the instructions of a skill in a summary.
@@ -79,7 +79,7 @@ pub(crate) fn weight(block: &Block) -> u64 {
             let arguments = serde_json::to_string(&call.arguments).unwrap_or_default();
             count(&call.name) + count(&arguments)
         }
-        Block::Other(value) if value.get("type").is_some_and(|kind| kind == "image") => IMAGE_TOKENS,
+        Block::Image(_) => IMAGE_TOKENS,
         Block::Other(value) => count(&value.to_string()),
     }
 }

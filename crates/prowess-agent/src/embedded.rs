@@ -89,6 +89,7 @@ impl Embedded {
             api: Api::Embedded,
             context_window: CONTEXT_WINDOW,
             max_tokens: MAX_TOKENS,
+            takes_images: false,
         };
         Self { about, skills, act, home: None, may_run: None }
     }
@@ -159,8 +160,8 @@ fn said(message: &Message) -> u64 {
         Block::Text { text, .. } => count(text),
         Block::Thinking { thinking, .. } => count(thinking),
         Block::ToolCall(call) => count(&call.name) + json(&Value::Object(call.arguments.clone())),
-        // Pictures and the like are not looked at.
-        Block::Other(_) => 0,
+        // Images and the like are not looked at.
+        Block::Image(_) | Block::Other(_) => 0,
     };
     blocks.iter().map(block).sum()
 }

@@ -29,9 +29,9 @@ pub enum Event {
         /// What.
         delta: String,
     },
-    /// A reply of the model is complete; the next text belongs to another one.
+    /// A reply of the model is over; the next text belongs to another one.
     Replied {
-        /// Why it ended.
+        /// Why it ended: [`StopReason::Error`] and [`StopReason::Aborted`] say that it was broken off.
         stop: StopReason,
         /// What it cost.
         usage: Usage,

@@ -3,6 +3,8 @@
 //! The payloads of its `agent` events and the result of its `agent` method, made from our [`Event`]s and [`Outcome`].
 //! `--events` and `--json` print them; a gateway sends them.
 
+use prowess_exec::ToolResult;
+use prowess_exec::tool::Content;
 use serde_json::{Value, json};
 
 use crate::event::{End, Event, How};
@@ -51,8 +53,6 @@ impl Frames {
                 frames.extend(self.pending());
                 self.forget();
             }
-            // What was said so far is said again.
-            Event::Retrying { .. } => self.forget(),
             _ => frames.extend(self.pending()),
         }
         if let Some((stream, data)) = data(event) {
@@ -109,7 +109,7 @@ fn data(event: &Event) -> Option<(&'static str, Value)> {
                 "toolCallId": id,
                 "meta": summary,
                 "isError": result.is_error,
-                "result": result,
+                "result": shown(result),
             }),
         ),
         Event::SkillUsed { skill, path, how } => {
@@ -124,6 +124,18 @@ fn data(event: &Event) -> Option<(&'static str, Value)> {
             ("lifecycle", json!({"phase": "retry", "attempt": attempt, "waitMs": wait, "error": why}))
         }
     })
+}
+
+/// What a tool gave back, with the size of each image in place of the image.
+fn shown(result: &ToolResult) -> Value {
+    let content = result.content.iter().map(|one| match one {
+        Content::Text { text } => json!({"type": "text", "text": text}),
+        Content::Image { data, mime_type } => {
+            json!({"type": "image", "mimeType": mime_type, "bytes": data.len() / 4 * 3, "omitted": true})
+        }
+    });
+    let content: Vec<Value> = content.collect();
+    json!({"content": content, "details": result.details, "isError": result.is_error})
 }
 
 /// How a skill came to be used, as one word.

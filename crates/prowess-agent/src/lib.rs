@@ -28,6 +28,7 @@ pub mod embedded;
 pub mod event;
 pub mod frame;
 mod guard;
+pub mod image;
 pub mod ledger;
 pub mod message;
 pub mod model;
@@ -46,4 +47,4 @@ pub mod turn;
 
 pub use agent::Agent;
 pub use conversation::Conversation;
-pub use turn::{Outcome, Run};
+pub use turn::{Delivery, Input, Outcome, Run};

@@ -6,6 +6,8 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
+use crate::image::Image;
+
 /// Something that was said, or that a tool gave back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "camelCase")]
@@ -109,7 +111,9 @@ pub enum Block {
     /// A call of a tool.
     #[serde(alias = "toolUse", alias = "functionCall")]
     ToolCall(ToolCall),
-    /// Something this program does not know, kept as it is: a picture, say.
+    /// An image.
+    Image(Image),
+    /// Something this program does not know, kept as it is.
     #[serde(untagged)]
     Other(Value),
 }
@@ -240,7 +244,7 @@ impl Block {
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text { text, .. } => Some(text),
-            Self::Thinking { .. } | Self::ToolCall(_) | Self::Other(_) => None,
+            Self::Thinking { .. } | Self::ToolCall(_) | Self::Image(_) | Self::Other(_) => None,
         }
     }
 }
@@ -258,7 +262,7 @@ impl Assistant {
     pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.content.iter().filter_map(|block| match block {
             Block::ToolCall(call) => Some(call),
-            Block::Text { .. } | Block::Thinking { .. } | Block::Other(_) => None,
+            Block::Text { .. } | Block::Thinking { .. } | Block::Image(_) | Block::Other(_) => None,
         })
     }
 

@@ -38,6 +38,8 @@ pub struct About {
     pub context_window: u64,
     /// How many tokens one answer may have.
     pub max_tokens: u64,
+    /// Whether it can look at images.
+    pub takes_images: bool,
 }
 
 /// A wire format.

@@ -21,6 +21,7 @@ use serde_json::Value;
 pub use clients::Clients;
 pub use http::{MAX_REPLY, SetupError, answer, is_loopback, tls_config};
 
+use crate::image::Image;
 use crate::message::{Assistant, Block, Cost, StopReason};
 use crate::model::{About, Api, Delta, Model, ModelError, Request};
 
@@ -49,7 +50,7 @@ pub struct Endpoint {
     pub context_window: u64,
     /// How many tokens one answer may have; 0 when nobody knows.
     pub max_tokens: u64,
-    /// Whether it can look at pictures. If not, it is told that there was one.
+    /// Whether it can look at images. If not, it is told that there was one.
     pub takes_images: bool,
     /// Dollars for a million tokens, where known.
     pub price: Option<Cost>,
@@ -142,6 +143,7 @@ impl Remote {
             api: endpoint.api,
             context_window: endpoint.context_window,
             max_tokens: endpoint.max_tokens,
+            takes_images: endpoint.takes_images,
         };
         Ok(Self { endpoint, about, http })
     }
@@ -278,36 +280,38 @@ impl Reader {
     }
 }
 
-/// A picture as the transcript keeps it.
-struct Picture<'a> {
-    mime: &'a str,
-    data: &'a str,
-}
+/// What a model that takes no images is told in place of one.
+const NO_IMAGE: &str = "[An image is here, but this model cannot look at images.]";
 
-/// The picture in a block, if there is one.
-fn picture(block: &Block) -> Option<Picture<'_>> {
-    let Block::Other(value) = block else { return None };
-    if value["type"] != "image" {
-        return None;
-    }
-    Some(Picture { mime: value["mimeType"].as_str()?, data: value["data"].as_str()? })
+/// The image as a `data:` URL.
+fn image_url(image: &Image) -> String {
+    format!("data:{};base64,{}", image.mime_type, image.data)
 }
 
 /// What a model is told in place of a block that it cannot be given.
 fn placeholder(value: &Value) -> String {
     match value["type"].as_str() {
-        Some("image") => "[a picture that is not shown here]".to_owned(),
         Some(kind) => format!("[something that is not shown here: {}]", fault::clean(kind, 40)),
         None => "[something that is not shown here]".to_owned(),
     }
 }
 
+/// The images in a tool's result, if the model takes any.
+fn images<'a>(blocks: &'a [Block], endpoint: &Endpoint) -> Vec<&'a Image> {
+    let image = |block: &'a Block| match block {
+        Block::Image(image) if endpoint.takes_images => Some(image),
+        _ => None,
+    };
+    blocks.iter().filter_map(image).collect()
+}
+
 /// The text of a tool's result for those who take nothing else; never empty, for some refuse that.
-fn result_text(blocks: &[Block]) -> String {
+fn result_text(blocks: &[Block], endpoint: &Endpoint) -> String {
     let texts: Vec<String> = blocks
         .iter()
         .filter_map(|block| match block {
             Block::Text { text, .. } => Some(text.clone()),
+            Block::Image(_) => (!endpoint.takes_images).then(|| NO_IMAGE.to_owned()),
             Block::Other(value) => Some(placeholder(value)),
             Block::Thinking { .. } | Block::ToolCall(_) => None,
         })

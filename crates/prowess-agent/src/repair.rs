@@ -178,7 +178,7 @@ impl Batch {
         }
         let calls = reply.content.iter_mut().filter_map(|block| match block {
             Block::ToolCall(call) => Some(&mut call.id),
-            Block::Text { .. } | Block::Thinking { .. } | Block::Other(_) => None,
+            Block::Text { .. } | Block::Thinking { .. } | Block::Image(_) | Block::Other(_) => None,
         });
         let mut ids: Vec<&mut String> = calls.collect();
         names::settle_ids(&mut ids);

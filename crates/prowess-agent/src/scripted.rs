@@ -138,6 +138,7 @@ impl Scripted {
             api: Api::Embedded,
             context_window: 1_000_000,
             max_tokens: 1_000_000,
+            takes_images: true,
         };
         Ok(Self { about, turns, next: AtomicUsize::new(0) })
     }
@@ -265,7 +266,7 @@ fn said(mut entry: Value) -> Option<Turn> {
             Block::ToolCall(call) => {
                 turn.calls.push(ScriptedCall { name: call.name, arguments: call.arguments, id: Some(call.id) });
             }
-            Block::Text { .. } | Block::Other(_) => {}
+            Block::Text { .. } | Block::Image(_) | Block::Other(_) => {}
         }
     }
     Some(turn)

@@ -83,6 +83,8 @@ pub struct Configured {
     pub max_tokens: u64,
     /// Whether it can think first.
     pub reasoning: bool,
+    /// Whether it can look at images.
+    pub takes_images: bool,
     /// Dollars for a million tokens, where known.
     pub price: Option<Cost>,
     /// Where this is known from.
@@ -143,6 +145,7 @@ impl Configured {
             api: self.api,
             context_window: self.context_window,
             max_tokens: self.max_tokens,
+            takes_images: self.takes_images,
         }
     }
 
@@ -169,6 +172,7 @@ impl From<&Configured> for Endpoint {
             headers,
             context_window: model.context_window,
             max_tokens: model.max_tokens,
+            takes_images: model.takes_images,
             price: model.price,
             ..Self::new(&model.provider, &model.base_url, model.api, &model.model)
         }

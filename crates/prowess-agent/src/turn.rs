@@ -6,6 +6,7 @@
 mod ask;
 mod calls;
 mod compact;
+mod input;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,7 +21,7 @@ use crate::event::{End, Event, Events, How};
 use crate::frame::how_word;
 use crate::guard::Guard;
 use crate::ledger::{self, Account, Ledger};
-use crate::message::{Assistant, Block, Message, StopReason, ToolCall, Usage, User, now};
+use crate::message::{Assistant, Block, Message, StopReason, ToolCall, Usage, now};
 use crate::model::{ModelError, Reply};
 use crate::prompt::SystemPrompt;
 use crate::repair;
@@ -30,6 +31,7 @@ use crate::slash::{self, Said};
 use crate::tool::{ToolSpec, finished_since};
 
 use ask::Asked;
+pub use input::Input;
 
 /// What is told a model whose calls were cut off.
 const CUT_OFF: &str = "Not run: the reply was cut off at its length limit, so this call may not be whole. \
@@ -47,20 +49,36 @@ pub struct Run {
     pub events: Events,
     /// Ends it: what runs is ended, and what was said so far is kept.
     pub cancel: CancellationToken,
+    /// When a reply is told.
+    pub delivery: Delivery,
+}
+
+/// When a reply of the model is told to those who listen.
+///
+/// Nobody ever hears of an attempt that is thrown away. So what was told can no longer be taken back: a reply that breaks
+/// afterwards ends the turn, while one that nobody has heard of yet is asked for again.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Delivery {
+    /// While it comes, after a short time in which it can still be asked for again.
+    #[default]
+    Live,
+    /// Only when it is complete; for listeners that show nothing before that.
+    Whole,
 }
 
 impl Run {
     /// A run that `events` hear of.
     #[must_use]
     pub fn new(events: Events) -> Self {
-        Self { id: uuid::Uuid::new_v4().to_string(), events, cancel: CancellationToken::new() }
+        let id = uuid::Uuid::new_v4().to_string();
+        Self { id, events, cancel: CancellationToken::new(), delivery: Delivery::Live }
     }
 }
 
 impl Default for Run {
     /// A run that nobody listens to.
     fn default() -> Self {
-        Self::new(Events::nobody())
+        Self { delivery: Delivery::Whole, ..Self::new(Events::nobody()) }
     }
 }
 
@@ -141,8 +159,9 @@ struct Turn<'a> {
 }
 
 impl Conversation {
-    /// Says `text` and answers it. Dropping the future ends what runs; [`Run::cancel`] also keeps what was said so far.
-    pub async fn say(&mut self, text: &str, run: &Run) -> Result<Outcome, TurnError> {
+    /// Says `input` and answers it. Dropping the future ends what runs; [`Run::cancel`] also keeps what was said so far.
+    pub async fn say(&mut self, input: impl Into<Input>, run: &Run) -> Result<Outcome, TurnError> {
+        let input = input.into();
         let started = Instant::now();
         // Taken before anybody hears of the turn: who listens cannot change the skills of a turn that has begun.
         let skills = self.agent.skills.current();
@@ -158,7 +177,7 @@ impl Conversation {
             wasted: Usage::default(),
             deadline: self.agent.limits.time.map(|time| tokio::time::Instant::now() + time),
         };
-        let end = self.turn(text, skills, &mut turn).await;
+        let end = self.turn(&input, skills, &mut turn).await;
         let saved = match &end {
             Ok(end) => self.save_turn(&turn, end),
             Err(_) => self.transcript.sync(),
@@ -202,7 +221,8 @@ impl Conversation {
         }
     }
 
-    async fn turn(&mut self, text: &str, skills: Arc<SkillSet>, turn: &mut Turn<'_>) -> Result<End, TurnError> {
+    async fn turn(&mut self, input: &Input, skills: Arc<SkillSet>, turn: &mut Turn<'_>) -> Result<End, TurnError> {
+        let text = input.text();
         if self.take_skills(&skills)? {
             turn.run.events.tell(Event::SkillsChanged { count: skills.snapshot.skills().len() });
         }
@@ -223,7 +243,7 @@ impl Conversation {
             Said::Dispatch { command, tool, args } => {
                 let call = dispatched(command, tool, args);
                 self.use_skill(command.skill.as_str(), How::Dispatched, turn);
-                return self.dispatch(text, call, turn).await;
+                return self.dispatch(input, call, turn).await;
             }
             Said::Calls { text, skills } => {
                 for skill in &skills {
@@ -233,7 +253,7 @@ impl Conversation {
             }
         };
         let text = self.with_news(text);
-        self.push(Message::User(User::says(text)))?;
+        self.push(Message::User(input.message(text)))?;
         self.answer(turn).await
     }
 
@@ -266,8 +286,8 @@ impl Conversation {
     }
 
     /// Carries out a slash command that goes straight to a tool. The model has no part in it, but will see it.
-    async fn dispatch(&mut self, text: &str, call: ToolCall, turn: &mut Turn<'_>) -> Result<End, TurnError> {
-        self.push(Message::User(User::says(text)))?;
+    async fn dispatch(&mut self, input: &Input, call: ToolCall, turn: &mut Turn<'_>) -> Result<End, TurnError> {
+        self.push(Message::User(input.message(input.text().to_owned())))?;
         let message = Assistant {
             content: vec![Block::ToolCall(call.clone())],
             api: crate::model::Api::Embedded.word().to_owned(),
@@ -306,16 +326,16 @@ impl Conversation {
                 Asked::Interrupted(partial, why) => {
                     if let Some(partial) = partial {
                         self.book(&system, &tools, &partial, turn)?;
-                        self.keep(partial, turn)?;
+                        self.break_off(partial, turn)?;
                     }
                     return Ok(why);
                 }
                 Asked::Failed(ModelError::Overflow { .. }, _) if self.shrink(turn).await? => continue,
-                Asked::Failed(error, partial) => {
+                Asked::Failed(error, partial) | Asked::Broken(error, partial) => {
                     let why = partial.error_message.clone().unwrap_or_else(|| error.to_string());
                     self.book(&system, &tools, &partial, turn)?;
                     let why = format!("{why}; {}", error.remedy());
-                    self.keep(partial, turn)?;
+                    self.break_off(partial, turn)?;
                     turn.outcome.error = Some(error);
                     return Ok(End::Failed(why));
                 }
@@ -393,6 +413,14 @@ impl Conversation {
         self.push(Message::ToolResult(reply(&call.id, &call.name, why)))
     }
 
+    /// Keeps what the model said before its reply was broken off, and tells that no more of it comes.
+    fn break_off(&mut self, partial: Assistant, turn: &mut Turn<'_>) -> Result<(), SaveError> {
+        if !partial.content.is_empty() {
+            turn.run.events.tell(Event::Replied { stop: partial.stop_reason, usage: partial.usage });
+        }
+        self.keep(partial, turn)
+    }
+
     /// Keeps what the model said.
     fn keep(&mut self, message: Assistant, turn: &mut Turn<'_>) -> Result<(), SaveError> {
         let text = message.text();
@@ -451,7 +479,7 @@ impl Conversation {
         repair::call_ids(&mut calls);
         let places = message.content.iter_mut().filter_map(|block| match block {
             Block::ToolCall(call) => Some(call),
-            Block::Text { .. } | Block::Thinking { .. } | Block::Other(_) => None,
+            Block::Text { .. } | Block::Thinking { .. } | Block::Image(_) | Block::Other(_) => None,
         });
         for (place, call) in places.zip(calls) {
             *place = call;

@@ -215,6 +215,7 @@ async fn read_pieces(api: Api, pieces: Vec<Vec<u8>>) -> Result<Assistant, ModelE
         api,
         context_window: 0,
         max_tokens: 0,
+        takes_images: false,
     };
     finish(&about, answer(api, "loopback", stream::iter(pieces).map(Ok))).await
 }

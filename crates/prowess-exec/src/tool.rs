@@ -15,6 +15,25 @@ pub enum Content {
         /// The text.
         text: String,
     },
+    /// An image for the model.
+    #[serde(rename_all = "camelCase")]
+    Image {
+        /// Its bytes in base64.
+        data: String,
+        /// Its kind, for example `image/png`.
+        mime_type: String,
+    },
+}
+
+impl Content {
+    /// Its text, if it is text.
+    #[must_use]
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text { text } => Some(text),
+            Self::Image { .. } => None,
+        }
+    }
 }
 
 /// What a tool gives back.
@@ -51,7 +70,7 @@ impl ToolResult {
     /// All of its text.
     #[must_use]
     pub fn text(&self) -> String {
-        let texts: Vec<&str> = self.content.iter().map(|Content::Text { text }| text.as_str()).collect();
+        let texts: Vec<&str> = self.content.iter().filter_map(Content::as_text).collect();
         texts.join("\n")
     }
 }

@@ -1,11 +1,14 @@
 //! `prowess run`: one message, and what comes of it.
 
-use std::io::{Read, Write};
+use std::fs::File;
+use std::io::{IsTerminal as _, Read, Write};
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use prowess_agent::Outcome;
 use prowess_agent::event::{End, Events};
 use prowess_agent::frame::{self, Frames};
+use prowess_agent::image::{self, Image, ImageError};
+use prowess_agent::{Delivery, Outcome};
 
 use prowess_host::Failure;
 use serde_json::Value;
@@ -19,7 +22,8 @@ use crate::talk::Talk;
 use crate::wish::Wish;
 
 pub(crate) fn run(args: &MessageArgs, globals: &Globals) -> Result<Report, Failure> {
-    let message = message(&args.words)?;
+    let message = message(&args.words, &args.image)?;
+    let images = images(&args.image)?;
     let home = globals.context()?.user_home().to_owned();
     let detail = if args.talk.verbose { Detail::Verbose } else { Detail::Normal };
     let printer = Printer::new(detail, &home);
@@ -32,6 +36,10 @@ pub(crate) fn run(args: &MessageArgs, globals: &Globals) -> Result<Report, Failu
             (false, true) => lines(talk.frames()),
             (false, false) => printer.events(),
         };
+        talk.attach(images);
+        if delivers_whole(args, globals) {
+            talk.deliver(Delivery::Whole);
+        }
         let end = turn(&mut talk, &message, &events, &mut wish).await;
         let report = if globals.json { told(talk.outcome(), &end)? } else { Report::text("") };
         Ok(report.code(code(&end)))
@@ -47,8 +55,39 @@ fn told(outcome: Option<&Outcome>, end: &End) -> Result<Report, Failure> {
     }
 }
 
-/// The words of the command line, or stdin.
-pub(crate) fn message(words: &[String]) -> Result<String, Failure> {
+/// Whether nothing of a reply is shown before it is complete: a program reads it, not a person.
+fn delivers_whole(args: &MessageArgs, globals: &Globals) -> bool {
+    globals.json || (!args.events && !std::io::stdout().is_terminal())
+}
+
+/// The images in these files.
+pub(crate) fn images(files: &[PathBuf]) -> Result<Vec<Image>, Failure> {
+    let images: Vec<Image> = files.iter().map(|file| image(file)).collect::<Result<_, _>>()?;
+    image::check(&images).map_err(|error| Failure::input(error.to_string()))?;
+    Ok(images)
+}
+
+fn image(file: &Path) -> Result<Image, Failure> {
+    let shown = file.display();
+    let cannot_read = |error| Failure::input(format!("cannot read the image {shown}: {error}"));
+    let mut bytes = Vec::new();
+    let most = u64::try_from(image::MAX_BYTES).unwrap_or(u64::MAX).saturating_add(1);
+    File::open(file).and_then(|file| file.take(most).read_to_end(&mut bytes)).map_err(cannot_read)?;
+    Image::from_bytes(&bytes).map_err(|error| match error {
+        // No more than that is read of it.
+        ImageError::TooLarge { .. } => {
+            let most = image::MAX_BYTES;
+            Failure::input(format!("the image {shown} has more than {most} bytes")).hint("make it smaller")
+        }
+        error => Failure::input(format!("{shown}: {error}")),
+    })
+}
+
+/// The words of the command line, or stdin. An image says something without words.
+pub(crate) fn message(words: &[String], images: &[PathBuf]) -> Result<String, Failure> {
+    if words.is_empty() && !images.is_empty() {
+        return Ok(String::new());
+    }
     if words != ["-"] {
         return said(&words.join(" "));
     }
@@ -102,6 +141,7 @@ mod tests {
         for blank in ["", " ", "\n\t "] {
             assert_eq!(said(blank).expect_err(blank).fault as u8, 2);
         }
-        assert_eq!(message(&["a".to_owned(), "b".to_owned()]).expect("words"), "a b");
+        assert_eq!(message(&["a".to_owned(), "b".to_owned()], &[]).expect("words"), "a b");
+        assert_eq!(message(&[], &["a.png".into()]).expect("an image alone"), "");
     }
 }

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use prowess_agent::embedded::Act;
 use prowess_agent::event::{End, Event, Events};
 use prowess_agent::frame::Frames;
+use prowess_agent::image::Image;
 use prowess_agent::message::Usage;
 use prowess_agent::prompt::SystemPrompt;
 use prowess_agent::provider::Clients;
 use prowess_agent::session::SessionKey;
-use prowess_agent::{Conversation, Outcome, Run};
+use prowess_agent::{Conversation, Delivery, Input, Outcome, Run};
 use prowess_exec::approver::{Approver, ReadOnly};
 use prowess_host::{Context, Failure, Live, Parts, Reads, View, Wanted, Watching, agent, exec, name, sessions};
 use prowess_skills::Mode;
@@ -38,6 +39,9 @@ pub(crate) struct Talk {
     /// The name of the next turn.
     run: String,
     outcome: Option<Outcome>,
+    /// What the next message shows.
+    images: Vec<Image>,
+    delivery: Delivery,
     /// Whether the skills are those of this moment.
     is_fresh: bool,
 }
@@ -72,6 +76,8 @@ impl Talk {
             asked: None,
             run: uuid::Uuid::new_v4().to_string(),
             outcome: None,
+            images: Vec::new(),
+            delivery: Delivery::Live,
             is_fresh: true,
         };
         if args.new {
@@ -79,6 +85,16 @@ impl Talk {
         }
         talk.connect(&view, args.model.clone())?;
         Ok(talk)
+    }
+
+    /// Shows these with the next message.
+    pub(crate) fn attach(&mut self, images: Vec<Image>) {
+        self.images = images;
+    }
+
+    /// From now on replies are told so.
+    pub(crate) fn deliver(&mut self, delivery: Delivery) {
+        self.delivery = delivery;
     }
 
     /// Numbers the events of the next turn.
@@ -142,9 +158,14 @@ impl Partner for Talk {
             return End::Failed("the conversation could not be opened again; leave and come back".to_owned());
         };
         let next = uuid::Uuid::new_v4().to_string();
-        let run = Run { id: std::mem::replace(&mut self.run, next), cancel: stop, events };
+        let id = std::mem::replace(&mut self.run, next);
+        let run = Run { id, cancel: stop, events, delivery: self.delivery };
         self.outcome = None;
-        match conversation.say(message, &run).await {
+        let input = match Input::from(message).with_images(std::mem::take(&mut self.images)) {
+            Ok(input) => input,
+            Err(error) => return End::Failed(error.to_string()),
+        };
+        match conversation.say(input, &run).await {
             Ok(outcome) => self.outcome.insert(outcome).end.clone(),
             Err(error) => End::Failed(error.to_string()),
         }

@@ -225,3 +225,29 @@ fn the_prompt_for_machines_has_text_and_parts() {
     let cost = prowess().run("prompt --json --cost").ok().json();
     assert_eq!(cost["tokens"], json["tokens"]);
 }
+
+#[test]
+fn an_image_reaches_the_model_or_is_named_to_it() {
+    let server = ModelServer::script(vec![Turn::text("a cat"), Turn::text("cannot see")]);
+    let mut model = json!({"id": "m", "input": ["text", "image"]});
+    let config = |model: &serde_json::Value| {
+        json!({
+            "models": {"providers": {"mine": {"baseUrl": server.base_url(), "apiKey": "k", "models": [model]}}},
+            "agents": {"defaults": {"model": {"primary": "mine/m"}}}
+        })
+        .to_string()
+    };
+    let home = prowess().config(&config(&model)).file("cat.gif", b"GIF89a").file("cat.txt", "meow");
+    let show = |home: &Prowess, file: &str| home.run(&format!("run look --image {}", home.path(file).display()));
+    show(&home, "cat.gif").ok().out_has("a cat");
+    model["input"] = json!(["text"]);
+    let home = home.config(&config(&model));
+    show(&home, "cat.gif").ok();
+    show(&home, "cat.txt").code(1).err_has("use PNG, JPEG, GIF or WebP");
+    show(&home, "none.png").code(1).err_has("cannot read the image");
+    let seen = server.requests();
+    let parts =
+        |at: usize| seen[at].body["messages"].as_array().and_then(|all| all.last()).expect("one")["content"].clone();
+    assert_eq!(parts(0)[1]["image_url"]["url"], "data:image/gif;base64,R0lGODlh");
+    assert!(parts(1).as_str().is_some_and(|text| text.contains("cannot look at images")), "{}", parts(1));
+}

@@ -21,9 +21,21 @@ pub(crate) struct Clipped {
     pub(crate) removed: usize,
 }
 
+/// How many images, and how many bytes of them, one call may have. Those that go, the oldest first, go several at a time,
+/// so that most calls begin like the one before.
+const MAX_IMAGES: usize = 50;
+const MAX_IMAGE_BYTES: usize = 24_000_000;
+const IMAGES_AT_ONCE: usize = 8;
+
+/// What stands where an image was.
+const NO_IMAGE: &str = "[An older image is left out here to make room.]";
+
 /// Whether [`clip`] would change anything.
 #[must_use]
 pub(crate) fn is_tight(messages: &[Message], window: u64) -> bool {
+    if surplus_images(messages) > 0 {
+        return true;
+    }
     let longest = usize::try_from(window).unwrap_or(usize::MAX);
     let is_long = |message: &Message| match message {
         // No text has more characters than bytes.
@@ -39,6 +51,7 @@ pub(crate) fn is_tight(messages: &[Message], window: u64) -> bool {
 /// Makes the results of tools and the answers in `messages` fit into a window of that many tokens.
 pub(crate) fn clip(messages: &mut [Message], window: u64) -> Clipped {
     let mut clipped = Clipped::default();
+    clipped.removed += forget_images(messages);
     // Half of the window at two characters a token: what tools print is denser than prose.
     let longest = usize::try_from(window).unwrap_or(usize::MAX);
     for message in messages.iter_mut() {
@@ -67,6 +80,44 @@ pub(crate) fn clip(messages: &mut [Message], window: u64) -> Clipped {
         }
     }
     clipped
+}
+
+fn content(message: &Message) -> &[Block] {
+    match message {
+        Message::User(user) => &user.content,
+        Message::Assistant(said) => &said.content,
+        Message::ToolResult(reply) => &reply.content,
+    }
+}
+
+/// How many of the oldest images are too many.
+fn surplus_images(messages: &[Message]) -> usize {
+    let image = |block: &Block| match block {
+        Block::Image(image) => Some(image.bytes()),
+        Block::Text { .. } | Block::Thinking { .. } | Block::ToolCall(_) | Block::Other(_) => None,
+    };
+    let sizes: Vec<usize> = messages.iter().flat_map(content).filter_map(image).collect();
+    let mut bytes = 0;
+    let fit = sizes.iter().rev().take(MAX_IMAGES).take_while(|size| {
+        bytes += **size;
+        bytes <= MAX_IMAGE_BYTES
+    });
+    let surplus = sizes.len() - fit.count();
+    surplus.next_multiple_of(IMAGES_AT_ONCE).min(sizes.len())
+}
+
+/// Puts a note in place of the images that are too many. Says how many those are.
+fn forget_images(messages: &mut [Message]) -> usize {
+    let surplus = surplus_images(messages);
+    let blocks = messages.iter_mut().flat_map(|message| match message {
+        Message::User(user) => user.content.iter_mut(),
+        Message::Assistant(said) => said.content.iter_mut(),
+        Message::ToolResult(reply) => reply.content.iter_mut(),
+    });
+    for block in blocks.filter(|block| matches!(block, Block::Image(_))).take(surplus) {
+        *block = Block::text(NO_IMAGE);
+    }
+    surplus
 }
 
 fn kind(reply: &ToolReply) -> Marked {
@@ -143,6 +194,22 @@ mod tests {
         let text = answer.text();
         assert!(text.starts_with("startu") && text.ends_with("uend") && text.contains(CUT), "{text}");
         assert!(text.chars().count() <= 4_000);
+    }
+
+    #[test]
+    fn the_oldest_images_go_several_at_a_time() {
+        let image = crate::image::Image { data: "R0lGODlh".to_owned(), mime_type: "image/gif".to_owned() };
+        let user = |count: usize| {
+            let content = vec![Block::Image(image.clone()); count];
+            Message::User(crate::message::User { content, timestamp: 0 })
+        };
+        let left = |count: usize| {
+            let mut messages = vec![user(count / 2), user(count - count / 2)];
+            let is_tight = is_tight(&messages, 1_000_000);
+            assert_eq!(clip(&mut messages, 1_000_000).removed > 0, is_tight);
+            messages.iter().flat_map(content).filter(|block| matches!(block, Block::Image(_))).count()
+        };
+        assert_eq!([50, 51, 55, 58, 59].map(left), [50, 43, 47, 50, 43]);
     }
 
     #[test]

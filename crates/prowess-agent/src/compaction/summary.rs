@@ -203,6 +203,7 @@ fn show_block(block: &Block) -> Option<String> {
             let arguments = serde_json::to_string(&call.arguments).unwrap_or_default();
             Some(format!("(calls {} with {arguments})", call.name))
         }
+        Block::Image(_) => Some("(an image)".to_owned()),
         Block::Other(_) => Some("(something that is not text)".to_owned()),
     }
 }

@@ -217,7 +217,14 @@ mod tests {
     use crate::model::Api;
 
     fn about() -> About {
-        About { provider: "p".to_owned(), model: "m".to_owned(), api: Api::Chat, context_window: 1000, max_tokens: 100 }
+        About {
+            provider: "p".to_owned(),
+            model: "m".to_owned(),
+            api: Api::Chat,
+            context_window: 1000,
+            max_tokens: 100,
+            takes_images: false,
+        }
     }
 
     fn draft(deltas: &[Delta]) -> Draft {

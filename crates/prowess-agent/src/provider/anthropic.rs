@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
-use super::{Endpoint, fault, is_broken_off, picture, placeholder, result_text, tokens};
+use super::{Endpoint, NO_IMAGE, fault, images, is_broken_off, placeholder, result_text, tokens};
+use crate::image::Image;
 use crate::message::{Assistant, Block, Message, StopReason, ToolReply, Usage};
 use crate::model::{Delta, ModelError, Request, Thinking};
 use crate::repair::ids::{Ids, Rule};
@@ -96,9 +97,9 @@ fn user_blocks(blocks: &[Block], endpoint: &Endpoint) -> Vec<Value> {
         .iter()
         .filter_map(|block| match block {
             Block::Text { text, .. } => text_block(text),
-            Block::Other(value) => Some(
-                image_block(block, endpoint).unwrap_or_else(|| json!({"type": "text", "text": placeholder(value)})),
-            ),
+            Block::Image(image) if endpoint.takes_images => Some(image_block(image)),
+            Block::Image(_) => text_block(NO_IMAGE),
+            Block::Other(value) => text_block(&placeholder(value)),
             Block::Thinking { .. } | Block::ToolCall(_) => None,
         })
         .collect()
@@ -108,12 +109,8 @@ fn text_block(text: &str) -> Option<Value> {
     (!text.trim().is_empty()).then(|| json!({"type": "text", "text": text}))
 }
 
-fn image_block(block: &Block, endpoint: &Endpoint) -> Option<Value> {
-    let picture = picture(block).filter(|_| endpoint.takes_images)?;
-    Some(json!({
-        "type": "image",
-        "source": {"type": "base64", "media_type": picture.mime, "data": picture.data}
-    }))
+fn image_block(image: &Image) -> Value {
+    json!({"type": "image", "source": {"type": "base64", "media_type": image.mime_type, "data": image.data}})
 }
 
 fn assistant_blocks(message: &Assistant, endpoint: &Endpoint, ids: &mut Ids) -> Vec<Value> {
@@ -131,7 +128,7 @@ fn assistant_blocks(message: &Assistant, endpoint: &Endpoint, ids: &mut Ids) -> 
                 });
             }
             // A thought without a signature, or somebody else's, is not taken back.
-            Block::Thinking { .. } | Block::Other(_) => {}
+            Block::Thinking { .. } | Block::Image(_) | Block::Other(_) => {}
             Block::ToolCall(call) => blocks.push(json!({
                 "type": "tool_use", "id": ids.rewrite(&call.id), "name": call.name, "input": call.arguments
             })),
@@ -143,11 +140,10 @@ fn assistant_blocks(message: &Assistant, endpoint: &Endpoint, ids: &mut Ids) -> 
 }
 
 fn result_block(reply: &ToolReply, endpoint: &Endpoint, ids: &mut Ids) -> Value {
-    let has_image = reply.content.iter().any(|block| image_block(block, endpoint).is_some());
-    let content = if has_image {
-        Value::Array(user_blocks(&reply.content, endpoint))
+    let content = if images(&reply.content, endpoint).is_empty() {
+        json!(result_text(&reply.content, endpoint))
     } else {
-        json!(result_text(&reply.content))
+        Value::Array(user_blocks(&reply.content, endpoint))
     };
     json!({
         "type": "tool_result", "tool_use_id": ids.rewrite(&reply.tool_call_id), "content": content,
@@ -481,6 +477,7 @@ mod tests {
             api: Api::Anthropic,
             context_window: 0,
             max_tokens: 0,
+            takes_images: false,
         };
         let mut draft = Draft::new(&about);
         for event in events {

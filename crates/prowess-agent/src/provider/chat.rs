@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 pub use reader::Reader;
 
-use super::{Endpoint, http, is_broken_off, picture, placeholder, result_text};
+use super::{Endpoint, NO_IMAGE, http, image_url, images, is_broken_off, placeholder, result_text};
+use crate::image::Image;
 use crate::message::{Assistant, Block, Message};
 use crate::model::{Request, Thinking};
 use crate::repair::ids::{Ids, Rule};
@@ -61,16 +62,35 @@ pub(super) fn effort(thinking: Thinking) -> Option<&'static str> {
 fn conversation(messages: &[Message], endpoint: &Endpoint) -> Vec<Value> {
     let mut ids = Ids::new(id_rule(endpoint));
     let mut written: Vec<Value> = Vec::new();
+    let mut seen: Vec<Value> = Vec::new();
     for message in messages {
+        if !matches!(message, Message::ToolResult(_)) {
+            show(&mut seen, &mut written);
+        }
         match message {
             Message::User(user) => push_user(&mut written, user_content(&user.content, endpoint)),
             Message::Assistant(assistant) => written.extend(assistant_message(assistant, endpoint, &mut ids)),
-            Message::ToolResult(reply) => written.push(json!({
-                "role": "tool", "tool_call_id": ids.rewrite(&reply.tool_call_id), "content": result_text(&reply.content)
-            })),
+            Message::ToolResult(reply) => {
+                written.push(json!({
+                    "role": "tool", "tool_call_id": ids.rewrite(&reply.tool_call_id),
+                    "content": result_text(&reply.content, endpoint)
+                }));
+                seen.extend(images(&reply.content, endpoint).into_iter().map(image_part));
+            }
         }
     }
+    show(&mut seen, &mut written);
     written
+}
+
+/// Results take no images in this format, so those of a batch follow it in the name of the user.
+fn show(seen: &mut Vec<Value>, written: &mut Vec<Value>) {
+    if seen.is_empty() {
+        return;
+    }
+    let mut parts = vec![json!({"type": "text", "text": "[The images of the results above:]"})];
+    parts.append(seen);
+    written.push(json!({"role": "user", "content": parts}));
 }
 
 /// Mistral's models take ids of nine characters only, wherever they run.
@@ -90,13 +110,9 @@ fn user_content(blocks: &[Block], endpoint: &Endpoint) -> Value {
     for block in blocks {
         match block {
             Block::Text { text, .. } if !text.is_empty() => parts.push(json!({"type": "text", "text": text})),
-            Block::Other(value) => parts.push(match picture(block).filter(|_| endpoint.takes_images) {
-                Some(picture) => {
-                    let url = format!("data:{};base64,{}", picture.mime, picture.data);
-                    json!({"type": "image_url", "image_url": {"url": url}})
-                }
-                None => json!({"type": "text", "text": placeholder(value)}),
-            }),
+            Block::Image(image) if endpoint.takes_images => parts.push(image_part(image)),
+            Block::Image(_) => parts.push(json!({"type": "text", "text": NO_IMAGE})),
+            Block::Other(value) => parts.push(json!({"type": "text", "text": placeholder(value)})),
             Block::Text { .. } | Block::Thinking { .. } | Block::ToolCall(_) => {}
         }
     }
@@ -105,6 +121,10 @@ fn user_content(blocks: &[Block], endpoint: &Endpoint) -> Value {
         Some(texts) => json!(texts.join("\n")),
         None => Value::Array(parts),
     }
+}
+
+fn image_part(image: &Image) -> Value {
+    json!({"type": "image_url", "image_url": {"url": image_url(image)}})
 }
 
 /// Many chat templates want the roles to alternate, so texts in a row become one.
@@ -118,11 +138,24 @@ fn push_user(written: &mut Vec<Value>, content: Value) {
             text.push_str("\n\n");
             text.push_str(&more);
         }
+        (Some(before), more) if before.is_array() || more.is_array() => {
+            let mut parts = parts(before.take());
+            parts.extend(self::parts(more));
+            *before = Value::Array(parts);
+        }
         (_, content) => {
             let mut message = json!({"role": "user", "content": null});
             message["content"] = content;
             written.push(message);
         }
+    }
+}
+
+/// Content as a list of parts.
+fn parts(content: Value) -> Vec<Value> {
+    match content {
+        Value::Array(parts) => parts,
+        text => vec![json!({"type": "text", "text": text})],
     }
 }
 
@@ -160,7 +193,7 @@ fn thoughts(message: &Assistant) -> impl Iterator<Item = (&'static str, &str)> {
         Block::Thinking { thinking, thinking_signature: Some(field), .. } => {
             THOUGHTS.into_iter().find(|known| known == field).map(|field| (field, thinking.as_str()))
         }
-        Block::Text { .. } | Block::Thinking { .. } | Block::ToolCall(_) | Block::Other(_) => None,
+        Block::Text { .. } | Block::Thinking { .. } | Block::ToolCall(_) | Block::Image(_) | Block::Other(_) => None,
     })
 }
 
@@ -198,34 +231,33 @@ mod tests {
     fn a_request_is_written_for_everybody() {
         let arguments = json!({"n": 1}).as_object().cloned().unwrap_or_default();
         let call = ToolCall { id: "call_1".to_owned(), name: "read".to_owned(), arguments, thought_signature: None };
-        let picture = Block::Other(json!({"type": "image", "data": "AA", "mimeType": "image/png"}));
+        let image = Block::Image(Image { data: "AA".to_owned(), mime_type: "image/png".to_owned() });
         let reply = ToolReply {
             tool_call_id: "call_1".to_owned(),
             tool_name: "read".to_owned(),
-            content: vec![Block::text("x"), picture.clone()],
+            content: vec![Block::text("x"), image.clone()],
             details: Some(json!({"secret": true})),
             is_error: false,
             timestamp: 0,
         };
         let messages = [
             Message::User(User::says("one")),
-            Message::User(User { content: vec![Block::text("two"), picture], timestamp: 0 }),
+            Message::User(User { content: vec![Block::text("two"), image], timestamp: 0 }),
             said(vec![Block::ToolCall(call)]),
             Message::ToolResult(reply),
         ];
         let mut endpoint = Endpoint::new("p", "http://h/v1", Api::Chat, "m");
-        let shown = "[a picture that is not shown here]";
         assert_eq!(
             written(&messages, &endpoint),
             json!({
                 "model": "m",
                 "messages": [
                     {"role": "system", "content": "be good"},
-                    {"role": "user", "content": format!("one\n\ntwo\n{shown}")},
+                    {"role": "user", "content": format!("one\n\ntwo\n{NO_IMAGE}")},
                     {"role": "assistant", "content": null, "tool_calls": [
                         {"id": "call1", "type": "function", "function": {"name": "read", "arguments": "{\"n\":1}"}}
                     ]},
-                    {"role": "tool", "tool_call_id": "call1", "content": format!("x\n{shown}")}
+                    {"role": "tool", "tool_call_id": "call1", "content": format!("x\n{NO_IMAGE}")}
                 ],
                 "stream": true, "stream_options": {"include_usage": true},
                 "tools": [{"type": "function", "function": {
@@ -237,11 +269,14 @@ mod tests {
         endpoint.takes_images = true;
         endpoint.base_url = "https://api.openai.com/v1".to_owned();
         let body = written(&messages, &endpoint);
-        assert_eq!(body["messages"][2]["content"][1]["image_url"]["url"], "data:image/png;base64,AA");
+        let url = json!({"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}});
+        assert_eq!(body["messages"][1]["content"][2], url, "{body}");
+        assert_eq!((&body["messages"][3]["role"], &body["messages"][3]["content"]), (&json!("tool"), &json!("x")));
+        assert_eq!(body["messages"][4]["content"][1], url, "results take no images here");
         assert_eq!((&body["max_completion_tokens"], &body["max_tokens"]), (&json!(9), &Value::Null));
         assert_eq!(body["prompt_cache_key"], "s");
         endpoint.model = "Devstral-small".to_owned();
-        let id = written(&messages, &endpoint)["messages"][3]["tool_calls"][0]["id"].clone();
+        let id = written(&messages, &endpoint)["messages"][2]["tool_calls"][0]["id"].clone();
         assert_eq!(id.as_str().map(str::len), Some(9));
     }
 

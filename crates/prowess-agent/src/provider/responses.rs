@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::chat::effort;
-use super::{Endpoint, fault, is_broken_off, picture, placeholder, result_text, tokens};
+use super::{Endpoint, NO_IMAGE, fault, image_url, images, is_broken_off, placeholder, result_text, tokens};
 use crate::message::{Assistant, Block, Message, StopReason, ToolCall, Usage};
 use crate::model::{Delta, ModelError, Request};
 use crate::repair::ids::{Ids, Rule};
@@ -59,7 +59,7 @@ fn conversation(messages: &[Message], endpoint: &Endpoint) -> Vec<Value> {
             Message::ToolResult(reply) => items.push(json!({
                 "type": "function_call_output",
                 "call_id": ids.rewrite(call_id(&reply.tool_call_id)),
-                "output": result_text(&reply.content)
+                "output": output(&reply.content, endpoint)
             })),
         }
     }
@@ -80,16 +80,22 @@ fn user_parts(blocks: &[Block], endpoint: &Endpoint) -> Vec<Value> {
         .iter()
         .filter_map(|block| match block {
             Block::Text { text, .. } => (!text.is_empty()).then(|| part(text)),
-            Block::Other(value) => Some(match picture(block).filter(|_| endpoint.takes_images) {
-                Some(picture) => {
-                    let url = format!("data:{};base64,{}", picture.mime, picture.data);
-                    json!({"type": "input_image", "detail": "auto", "image_url": url})
-                }
-                None => part(&placeholder(value)),
-            }),
+            Block::Image(image) if endpoint.takes_images => {
+                Some(json!({"type": "input_image", "detail": "auto", "image_url": image_url(image)}))
+            }
+            Block::Image(_) => Some(part(NO_IMAGE)),
+            Block::Other(value) => Some(part(&placeholder(value))),
             Block::Thinking { .. } | Block::ToolCall(_) => None,
         })
         .collect()
+}
+
+/// The result of a call: plain text unless there is an image to look at.
+fn output(blocks: &[Block], endpoint: &Endpoint) -> Value {
+    if images(blocks, endpoint).is_empty() {
+        return json!(result_text(blocks, endpoint));
+    }
+    Value::Array(user_parts(blocks, endpoint))
 }
 
 fn assistant_items(message: &Assistant, endpoint: &Endpoint, ids: &mut Ids) -> Vec<Value> {
@@ -107,7 +113,7 @@ fn assistant_items(message: &Assistant, endpoint: &Endpoint, ids: &mut Ids) -> V
             Block::Text { text, .. } if text.is_empty() => continue,
             Block::Text { text, text_signature } => text_item(text, text_signature.as_deref().filter(|_| is_own)),
             Block::ToolCall(call) => call_item(call, is_own, ids),
-            Block::Thinking { .. } | Block::Other(_) => continue,
+            Block::Thinking { .. } | Block::Image(_) | Block::Other(_) => continue,
         };
         items.append(&mut thoughts);
         items.push(item);
@@ -356,6 +362,7 @@ mod tests {
             api: Api::Responses,
             context_window: 0,
             max_tokens: 0,
+            takes_images: false,
         };
         let mut draft = Draft::new(&about);
         for event in events {

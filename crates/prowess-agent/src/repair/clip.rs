@@ -34,7 +34,7 @@ pub(crate) fn clip_texts(content: Vec<Block>) -> Vec<Block> {
             left -= units(&text);
             Some(Block::Text { text, text_signature })
         }
-        Block::Thinking { .. } | Block::ToolCall(_) | Block::Other(_) => Some(block),
+        Block::Thinking { .. } | Block::ToolCall(_) | Block::Image(_) | Block::Other(_) => Some(block),
     });
     clipped.collect()
 }

@@ -388,6 +388,7 @@ mod tests {
             api: crate::model::Api::Chat,
             context_window: 64_000,
             max_tokens: 2_000,
+            takes_images: false,
         };
         let call = Usage { input: 50, output: 5, ..Usage::default() }.totalled();
         let mut both = call;

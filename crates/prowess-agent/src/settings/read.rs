@@ -52,6 +52,7 @@ impl Settings {
             context_window: known.map_or(CONTEXT_WINDOW, |known| known.context_window),
             max_tokens: known.map_or(MAX_TOKENS, |known| known.max_tokens),
             reasoning: known.is_some_and(|known| known.reasoning),
+            takes_images: known.is_some(),
             price: None,
             origin: provider.origin,
             access: provider.key.clone(),
@@ -151,6 +152,9 @@ impl Reader<'_> {
             found.context_window = size(&model["contextWindow"]).unwrap_or(found.context_window);
             found.max_tokens = size(&model["maxTokens"]).unwrap_or(found.max_tokens).min(found.context_window);
             found.reasoning = model["reasoning"].as_bool().unwrap_or(found.reasoning);
+            if let Some(input) = model["input"].as_array() {
+                found.takes_images = input.iter().any(|kind| kind == "image");
+            }
             found.price = model["cost"].as_object().map(price);
             self.settings.models.push(found);
         }

@@ -50,7 +50,7 @@ pub(crate) fn explain(mut result: ToolResult, setting: &Setting, skill: Option<&
     );
     match result.content.last_mut() {
         Some(Content::Text { text }) => *text = format!("{text}\n\n{line}"),
-        None => result.content.push(Content::Text { text: line }),
+        Some(Content::Image { .. }) | None => result.content.push(Content::Text { text: line }),
     }
     result
 }

@@ -14,6 +14,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use prowess_exec::ToolResult;
+use prowess_exec::tool::Content;
 use prowess_skills::Skill;
 use serde_json::{Value, json};
 
@@ -21,6 +22,7 @@ use self::page::{Page, Window, page};
 use super::permission::{Wish, ask};
 use super::place::{Fences, Opened, Standing, absolute, skill_at};
 use crate::event::{Event, How};
+use crate::image::{self, Image, ImageError};
 use crate::ledger::{self, Mark, Marked};
 use crate::tool::{Call, Order, Scope, Tool, ToolSpec};
 
@@ -54,8 +56,8 @@ impl ReadTool {
         let spec = ToolSpec {
             name: NAME.to_owned(),
             description: format!(
-                "Read a file, or list a directory. Gives up to {MAX_LINES} lines or {} KiB; go on with offset. Relative \
-                 paths start at the workspace; the folders of skills can be read wherever they are.",
+                "Read a file, look at an image, or list a directory. Gives up to {MAX_LINES} lines or {} KiB; go on with \
+                 offset. Relative paths start at the workspace; the folders of skills can be read wherever they are.",
                 MAX_BYTES / 1024
             ),
             parameters: json!({
@@ -162,9 +164,9 @@ impl Reading {
         let size = self.opened.metadata.len();
         let mut head = Vec::new();
         file.by_ref().take(HEAD_BYTES).read_to_end(&mut head)?;
-        if let Some(kind) = picture(&head) {
-            let text = format!("{} is a picture ({kind}, {size} bytes); pictures cannot be shown here.", self.path);
-            return Ok(Ok(ToolResult::done(text, json!({"path": self.opened.real, "type": kind, "bytes": size}))));
+        if image::kind(&head).is_some() {
+            file.rewind()?;
+            return Ok(self.image(file));
         }
         if head.contains(&0) {
             let text = format!("{} is a binary file of {size} bytes, not text.", self.path);
@@ -180,6 +182,28 @@ impl Reading {
             ))));
         }
         Ok(Ok(self.shown(&page)))
+    }
+
+    /// An image, for the model to look at.
+    fn image(&self, file: File) -> Result<ToolResult, ToolResult> {
+        let mut bytes = Vec::new();
+        let most = u64::try_from(image::MAX_BYTES).unwrap_or(u64::MAX).saturating_add(1);
+        let read = file.take(most).read_to_end(&mut bytes);
+        read.map_err(|error| failed(&not_read(&self.path, &error)))?;
+        let size = self.opened.metadata.len();
+        let image = Image::from_bytes(&bytes).map_err(|error| match error {
+            ImageError::TooLarge { .. } => failed(&format!(
+                "{} is an image of {size} bytes, and at most {} are shown; make a smaller copy and read that.",
+                self.path,
+                image::MAX_BYTES
+            )),
+            other => failed(&format!("{}: {other}.", self.path)),
+        })?;
+        let text = format!("{} is an image ({}, {size} bytes).", self.path, image.mime_type);
+        let details = json!({"path": self.opened.real, "type": image.mime_type, "bytes": size});
+        let mut result = ToolResult::done(text, details);
+        result.content.push(Content::Image { data: image.data, mime_type: image.mime_type });
+        Ok(result)
     }
 
     fn shown(&self, page: &Page) -> ToolResult {
@@ -232,18 +256,6 @@ impl Reading {
     }
 }
 
-/// The kind of picture that begins like this.
-fn picture(head: &[u8]) -> Option<&'static str> {
-    let is_webp = head.starts_with(b"RIFF") && head.get(8..12) == Some(b"WEBP");
-    match head {
-        [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
-        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
-        [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
-        _ if is_webp => Some("image/webp"),
-        _ => None,
-    }
-}
-
 fn not_found(path: &str, error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => format!("There is no file {path}. Relative paths start at the workspace."),
@@ -257,19 +269,4 @@ fn not_read(path: &str, error: &io::Error) -> String {
 
 fn failed(why: &str) -> ToolResult {
     ToolResult::error(NAME, why)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::picture;
-
-    #[test]
-    fn pictures_are_known_by_how_they_begin() {
-        assert_eq!(picture(b"\x89PNG\r\n\x1a\n"), Some("image/png"));
-        assert_eq!(picture(b"\xff\xd8\xff\xe0"), Some("image/jpeg"));
-        assert_eq!(picture(b"GIF89a"), Some("image/gif"));
-        assert_eq!(picture(b"RIFF\x00\x00\x00\x00WEBPVP8 "), Some("image/webp"));
-        assert_eq!(picture(b"RIFF\x00\x00\x00\x00WAVE"), None);
-        assert_eq!(picture(b""), None);
-    }
 }

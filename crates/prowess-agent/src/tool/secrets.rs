@@ -59,7 +59,8 @@ impl Secrets {
             return result;
         }
         let secrets = by_length(&known);
-        for Content::Text { text } in &mut result.content {
+        for one in &mut result.content {
+            let Content::Text { text } = one else { continue };
             conceal(&secrets, text);
         }
         conceal_in(&secrets, &mut result.details);

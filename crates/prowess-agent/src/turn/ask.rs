@@ -1,19 +1,28 @@
 //! How is a model asked, and asked again when it could not answer?
+//!
+//! An attempt is held back at first: nobody hears of it, so a broken one can be thrown away and asked for again, or
+//! handed to another model. Once it is told it is committed. If it breaks then, what was told stays, and the turn ends.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
+use tokio::time::Instant;
 
-use super::Turn;
+use super::{Delivery, Turn};
 use crate::conversation::Conversation;
 use crate::event::{End, Event};
 use crate::message::{Assistant, StopReason};
-use crate::model::{Delta, Draft, Model, ModelError, Reply, Request};
+use crate::model::{About, Delta, Draft, Model, ModelError, Reply, Request};
 use crate::tool::ToolSpec;
 
 /// How many calls one reply may make.
 const MAX_CALLS: usize = 1_000;
+
+/// How much text a live attempt has, and how long ago its first piece came, before it is told: what breaks, mostly
+/// breaks early.
+const HOLD_CHARS: usize = 256;
+const HOLD_TIME: Duration = Duration::from_millis(300);
 
 /// What came of asking.
 pub(super) enum Asked {
@@ -21,8 +30,10 @@ pub(super) enum Asked {
     Reply(Reply),
     /// The turn was ended from outside; what was said until then.
     Interrupted(Option<Assistant>, End),
-    /// No answer; what was said until then.
+    /// No answer, and nobody has heard any of it; what was spent.
     Failed(ModelError, Assistant),
+    /// An answer that broke after some of it was told; what was said until then.
+    Broken(ModelError, Assistant),
 }
 
 /// Whether what the model says is told.
@@ -73,7 +84,7 @@ impl Conversation {
             }
         }
         // There is always one left: who is the last does not count as failed.
-        self.stopped(Draft::new(self.agent.model.about()), turn)
+        self.stopped(Attempt::new(self.agent.model.about(), turn, listening), turn)
     }
 
     /// Asks one model, with patience for what passes.
@@ -85,34 +96,36 @@ impl Conversation {
         listening: Listening,
     ) -> Asked {
         let backoff = &self.agent.limits.backoff;
-        let mut attempt = 1;
+        let mut number = 1;
         loop {
-            let mut draft = Draft::new(model.about());
-            let tell = |event| match listening {
-                Listening::Yes => turn.run.events.tell(event),
-                Listening::No => {}
-            };
-            let error = match attempt_once(model, request, &mut draft, turn, tell).await {
-                Ok(()) => return Asked::Reply(draft.finish()),
-                Err(Trouble::Stopped) => return self.stopped(draft, turn),
+            let mut attempt = Attempt::new(model.about(), turn, listening);
+            let error = match attempt.run(model, request, turn).await {
+                Ok(()) => return Asked::Reply(attempt.finish(turn)),
+                Err(Trouble::Stopped) => return self.stopped(attempt, turn),
                 Err(Trouble::Model(error)) => error,
             };
-            let Some(wait) = backoff.wait(attempt, &error, jitter()) else {
+            if attempt.is_told {
+                let why = error.to_string();
+                return Asked::Broken(error, attempt.draft.abandon(StopReason::Error, Some(why)));
+            }
+            let Some(wait) = backoff.wait(number, &error, jitter()) else {
                 let why = backoff.refusal(&error).map_or_else(|| error.to_string(), |why| format!("{error}; {why}"));
-                return Asked::Failed(error, draft.abandon(StopReason::Error, Some(why)));
+                return Asked::Failed(error, attempt.discard(why));
             };
-            attempt += 1;
-            turn.wasted += draft.finish().message.usage;
-            turn.run.events.tell(Event::Retrying { attempt, wait, why: error.to_string() });
+            number += 1;
+            turn.wasted += attempt.draft.finish().message.usage;
+            turn.run.events.tell(Event::Retrying { attempt: number, wait, why: error.to_string() });
             tokio::select! {
                 () = tokio::time::sleep(wait) => {}
-                () = turn.stopped() => return self.stopped(Draft::new(model.about()), turn),
+                () = turn.stopped() => return self.stopped(Attempt::new(model.about(), turn, listening), turn),
             }
         }
     }
 
-    fn stopped(&self, draft: Draft, turn: &Turn<'_>) -> Asked {
-        let partial = (!draft.is_empty()).then(|| draft.abandon(StopReason::Aborted, None));
+    /// What was said until now counts: who ended the turn wants to keep it.
+    fn stopped(&self, mut attempt: Attempt, turn: &Turn<'_>) -> Asked {
+        attempt.release(turn);
+        let partial = (!attempt.draft.is_empty()).then(|| attempt.draft.abandon(StopReason::Aborted, None));
         Asked::Interrupted(partial, self.why_stopped(turn))
     }
 
@@ -126,31 +139,72 @@ impl Conversation {
     }
 }
 
-/// Asks once, and tells what is said. The answer is in the draft, as far as it came.
-async fn attempt_once(
-    model: &dyn Model,
-    request: Request<'_>,
-    draft: &mut Draft,
-    turn: &Turn<'_>,
-    tell: impl Fn(Event),
-) -> Result<(), Trouble> {
-    let mut stream = model.stream(request);
-    loop {
-        let next = tokio::select! {
-            biased;
-            () = turn.stopped() => return Err(Trouble::Stopped),
-            next = stream.next() => next,
-        };
-        let Some(delta) = next else { break };
-        let delta = delta.map_err(Trouble::Model)?;
-        draft.apply(&delta);
-        if draft.calls() > MAX_CALLS {
-            let why = format!("it makes more than {MAX_CALLS} calls at once");
-            return Err(Trouble::Model(ModelError::Malformed { provider: model.about().provider.clone(), why }));
+/// One attempt at a reply: what it said, and whether anybody has heard of it.
+struct Attempt {
+    draft: Draft,
+    listening: Listening,
+    delivery: Delivery,
+    /// What is not told yet.
+    held: Vec<Event>,
+    /// How much text is held, and since when.
+    chars: usize,
+    since: Option<Instant>,
+    is_told: bool,
+}
+
+impl Attempt {
+    fn new(about: &About, turn: &Turn<'_>, listening: Listening) -> Self {
+        Self {
+            draft: Draft::new(about),
+            listening,
+            delivery: turn.run.delivery,
+            held: Vec::new(),
+            chars: 0,
+            since: None,
+            is_told: false,
         }
+    }
+
+    /// Asks once. The answer is in the draft, as far as it came.
+    async fn run(&mut self, model: &dyn Model, request: Request<'_>, turn: &Turn<'_>) -> Result<(), Trouble> {
+        let mut stream = model.stream(request);
+        loop {
+            let next = tokio::select! {
+                biased;
+                () = turn.stopped() => return Err(Trouble::Stopped),
+                () = until(self.due()) => {
+                    self.release(turn);
+                    continue;
+                }
+                next = stream.next() => next,
+            };
+            let Some(delta) = next else { break };
+            self.hear(delta.map_err(Trouble::Model)?);
+            if self.is_told {
+                self.release(turn);
+            }
+            if self.draft.calls() > MAX_CALLS {
+                let why = format!("it makes more than {MAX_CALLS} calls at once");
+                return Err(Trouble::Model(ModelError::Malformed { provider: model.about().provider.clone(), why }));
+            }
+        }
+        if self.draft.is_done() {
+            return Ok(());
+        }
+        Err(Trouble::Model(ModelError::Cut { provider: model.about().provider.clone() }))
+    }
+
+    fn hear(&mut self, delta: Delta) {
+        self.draft.apply(&delta);
         match delta {
-            Delta::Text { text, .. } => tell(Event::Text { delta: text }),
-            Delta::Thinking { text, .. } => tell(Event::Thinking { delta: text }),
+            Delta::Text { text, .. } => {
+                if !text.is_empty() {
+                    self.chars += text.chars().count();
+                    self.since.get_or_insert_with(Instant::now);
+                }
+                self.held.push(Event::Text { delta: text });
+            }
+            Delta::Thinking { text, .. } => self.held.push(Event::Thinking { delta: text }),
             Delta::Redacted { .. }
             | Delta::Call { .. }
             | Delta::Arguments { .. }
@@ -159,24 +213,51 @@ async fn attempt_once(
             | Delta::Stop(_) => {}
         }
     }
-    if draft.is_done() {
-        return Ok(());
+
+    /// When it is told although it is not complete; nothing if it is not time yet, or told already.
+    fn due(&self) -> Option<Instant> {
+        let may_tell = match (self.listening, self.delivery) {
+            (Listening::Yes, Delivery::Live) => !self.is_told && self.chars >= HOLD_CHARS,
+            (Listening::No, _) | (Listening::Yes, Delivery::Whole) => false,
+        };
+        self.since.filter(|_| may_tell).map(|since| since + HOLD_TIME)
     }
-    Err(Trouble::Model(ModelError::Cut { provider: model.about().provider.clone() }))
+
+    /// Tells what is held. From here on it cannot be taken back.
+    fn release(&mut self, turn: &Turn<'_>) {
+        self.is_told = true;
+        for event in self.held.drain(..) {
+            match self.listening {
+                Listening::Yes => turn.run.events.tell(event),
+                Listening::No => {}
+            }
+        }
+    }
+
+    fn finish(mut self, turn: &Turn<'_>) -> Reply {
+        self.release(turn);
+        self.draft.finish()
+    }
+
+    /// What is left of an attempt that nobody has heard of: what it cost, and why it failed.
+    fn discard(self, why: String) -> Assistant {
+        Assistant { content: Vec::new(), ..self.draft.abandon(StopReason::Error, Some(why)) }
+    }
+}
+
+async fn until(due: Option<Instant>) {
+    match due {
+        Some(due) => tokio::time::sleep_until(due).await,
+        None => std::future::pending().await,
+    }
 }
 
 impl Turn<'_> {
     /// Waits until somebody ends the turn, or its time is up.
     pub(super) async fn stopped(&self) {
-        let late = async {
-            match self.deadline {
-                Some(deadline) => tokio::time::sleep_until(deadline).await,
-                None => std::future::pending().await,
-            }
-        };
         tokio::select! {
             () = self.run.cancel.cancelled() => {}
-            () = late => {}
+            () = until(self.deadline) => {}
         }
     }
 }

@@ -5,6 +5,7 @@ use std::time::Instant;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesOrdered;
 use prowess_exec::ToolResult;
+use prowess_exec::tool::Content;
 use prowess_policy::shown;
 use serde_json::Value;
 
@@ -12,6 +13,7 @@ use super::{Made, Turn, TurnError};
 use crate::conversation::{Conversation, NOT_RUN, reply};
 use crate::event::{End, Event};
 use crate::guard::{Finding, Guard};
+use crate::image::Image;
 use crate::message::{Block, Message, ToolCall, ToolReply, now};
 use crate::repair::clip_result;
 use crate::tool::{Call, Order, Scope};
@@ -78,7 +80,7 @@ impl Conversation {
                 skills,
                 is_error: result.is_error,
             });
-            let mut reply = told(call, &result);
+            let mut reply = told(call, &result, agent.takes_images());
             turn.stuck = turn.stuck.take().or(watch(&mut turn.guard, call, &mut reply));
             self.push(Message::ToolResult(reply))?;
             results.push(result);
@@ -122,12 +124,22 @@ async fn carry_out(call: &ToolCall, tools: &crate::tool::ToolSet, scope: &Scope<
     (result, scope.uses.names())
 }
 
+/// What stands where an image is that no model of the agent can look at.
+const NOT_SHOWN: &str = "[The image is not shown: this model cannot look at images.]";
+
 /// What the model is told of a result, within what a transcript takes.
-fn told(call: &ToolCall, result: &ToolResult) -> ToolReply {
+fn told(call: &ToolCall, result: &ToolResult, takes_images: bool) -> ToolReply {
+    let block = |one: &Content| match one {
+        Content::Text { text } => Block::text(text),
+        Content::Image { data, mime_type } if takes_images => {
+            Block::Image(Image { data: data.clone(), mime_type: mime_type.clone() })
+        }
+        Content::Image { .. } => Block::text(NOT_SHOWN),
+    };
     clip_result(ToolReply {
         tool_call_id: call.id.clone(),
         tool_name: call.name.clone(),
-        content: vec![Block::text(result.text())],
+        content: result.content.iter().map(block).collect(),
         details: (!result.details.is_null()).then(|| result.details.clone()),
         is_error: result.is_error,
         timestamp: now(),

@@ -114,7 +114,7 @@ impl Conversation {
         let reply = match self.ask_any(request, turn, Listening::No).await {
             Asked::Reply(reply) => reply.message,
             Asked::Interrupted(..) => return Ok(Summarised::Stopped),
-            Asked::Failed(_, partial) => {
+            Asked::Failed(_, partial) | Asked::Broken(_, partial) => {
                 self.spend(&partial.usage, turn)?;
                 return Ok(Summarised::Failed);
             }

@@ -35,7 +35,14 @@ struct Talker(About);
 impl Talker {
     fn new() -> Arc<Self> {
         let (provider, model) = ("puppet".to_owned(), "m".to_owned());
-        Arc::new(Self(About { provider, model, api: Api::Chat, context_window: 0, max_tokens: 1_000 }))
+        Arc::new(Self(About {
+            provider,
+            model,
+            api: Api::Chat,
+            context_window: 0,
+            max_tokens: 1_000,
+            takes_images: false,
+        }))
     }
 }
 

@@ -61,6 +61,7 @@ impl Puppet {
             api: Api::Chat,
             context_window: window,
             max_tokens: 1_000,
+            takes_images: true,
         };
         Arc::new(Self { about, says: Box::new(says), asked: Mutex::default() })
     }

@@ -51,7 +51,7 @@ async fn what_is_no_text_is_described() {
     let table = [
         ("empty", "(empty file)"),
         ("a.bin", "a.bin is a binary file of 5 bytes, not text."),
-        ("a.png", "a.png is a picture (image/png, 10 bytes); pictures cannot be shown here."),
+        ("a.png", "a.png is an image (image/png, 10 bytes)."),
         ("dir", "a/\nb"),
         ("latin", "caf\u{fffd}"),
         ("fifo", "fifo is a pipe or a socket, not a file, and cannot be read."),

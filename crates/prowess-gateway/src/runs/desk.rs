@@ -202,7 +202,7 @@ impl Desk {
             teller.tell_results();
         }
         run.begin();
-        let turn = Turn { id: run.id.clone(), events: teller.events(), cancel: run.cancel.clone() };
+        let turn = Turn { id: run.id.clone(), cancel: run.cancel.clone(), ..Turn::new(teller.events()) };
         let span = self.gateway.telemetry.span("turn", Kind::Internal);
         let said = open.conversation.say(&text, &turn).await;
         self.gateway.telemetry.ended(span.map(|span| measured(said.as_ref().ok(), span)));

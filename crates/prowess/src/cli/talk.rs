@@ -46,8 +46,11 @@ pub(crate) struct MessageArgs {
     /// Print what happens while it happens, one JSON object per line
     #[arg(long, conflicts_with = "json")]
     pub(crate) events: bool,
+    /// Show the model this image: PNG, JPEG, GIF or WebP. May be given several times
+    #[arg(long, value_name = "FILE")]
+    pub(crate) image: Vec<PathBuf>,
     /// What to say; `-` reads it from stdin
-    #[arg(required = true, value_name = "MESSAGE")]
+    #[arg(required_unless_present = "image", value_name = "MESSAGE")]
     pub(crate) words: Vec<String>,
 }
 

@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use prowess_agent::event::{End, Event, Events};
+use prowess_agent::image::Image;
 use prowess_agent::message::Usage;
 use prowess_agent::model::Thinking;
 use prowess_agent::session::{MAIN, SessionKey};
@@ -44,6 +45,8 @@ pub(crate) struct RemoteTalk {
     offer: Offer,
     /// What the last turn led to, as the gateway says it.
     outcome: Option<Value>,
+    /// What the next message shows.
+    images: Vec<Image>,
     /// What each event is told as, where somebody wants to have them as they come.
     lines: Option<fn(&Value)>,
 }
@@ -69,6 +72,7 @@ impl RemoteTalk {
             model: String::new(),
             offer: Offer::default(),
             outcome: None,
+            images: Vec::new(),
             lines: None,
         };
         if args.new {
@@ -105,6 +109,11 @@ impl RemoteTalk {
             "agentId": self.key.agent(),
             "idempotencyKey": run,
         });
+        if !self.images.is_empty() {
+            let attachment =
+                |image: &Image| json!({"type": "image", "mimeType": image.mime_type, "content": image.data});
+            params["attachments"] = self.images.iter().map(attachment).collect();
+        }
         if let Some(thinking) = self.thinking {
             params["thinking"] = thinking.into();
         }
@@ -332,12 +341,14 @@ fn offer(status: &Value) -> Offer {
 
 /// `prowess run` at a gateway.
 pub(crate) fn run(args: &MessageArgs, globals: &Globals, target: Target) -> Result<Report, Failure> {
-    let message = crate::run::message(&args.words)?;
+    let message = crate::run::message(&args.words, &args.image)?;
+    let images = crate::run::images(&args.image)?;
     let printer = printer(&args.talk);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(Failure::ours)?;
     let report = runtime.block_on(async {
         let mut talk = RemoteTalk::open(target, globals, &args.talk, &printer).await?;
+        talk.images = images;
         let mut wish = Wish::listen().map_err(Failure::ours)?;
         let events = match (globals.json, args.events) {
             (false, false) => printer.events(),

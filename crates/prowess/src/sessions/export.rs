@@ -90,6 +90,9 @@ fn blocks(text: &mut String, blocks: &[Block]) {
                 let arguments = serde_json::to_string_pretty(&call.arguments).unwrap_or_default();
                 let _ = writeln!(text, "\nCalls `{}`:\n\n{}", safe(&call.name), fenced(&arguments, "json"));
             }
+            Block::Image(image) => {
+                let _ = writeln!(text, "(an image: {}, {} bytes)", safe(&image.mime_type), image.bytes());
+            }
             Block::Other(_) => text.push_str("(something that is not text)\n"),
         }
     }

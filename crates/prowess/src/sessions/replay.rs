@@ -87,7 +87,7 @@ fn spoken(assistant: &Assistant) -> Vec<Event> {
         match block {
             Block::Text { text, .. } => events.push(Event::Text { delta: text.clone() }),
             Block::Thinking { thinking, .. } => events.push(Event::Thinking { delta: thinking.clone() }),
-            Block::ToolCall(_) | Block::Other(_) => {}
+            Block::ToolCall(_) | Block::Image(_) | Block::Other(_) => {}
         }
     }
     events.push(Event::Replied { stop: assistant.stop_reason, usage: assistant.usage });

@@ -246,7 +246,14 @@ mod tests {
     use crate::model::{About, Api, Draft};
 
     fn about() -> About {
-        About { provider: "p".to_owned(), model: "m".to_owned(), api: Api::Chat, context_window: 0, max_tokens: 0 }
+        About {
+            provider: "p".to_owned(),
+            model: "m".to_owned(),
+            api: Api::Chat,
+            context_window: 0,
+            max_tokens: 0,
+            takes_images: false,
+        }
     }
 
     fn read(chunks: &[Value]) -> Result<Assistant, ModelError> {
