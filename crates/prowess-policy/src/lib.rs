@@ -5,6 +5,7 @@
 //! [`Judgment`] makes a [`Permit`], and only a permit can be run: it owns the judged text, so what runs is what was
 //! judged. Nothing here touches a disk, a process or a clock.
 
+pub mod advice;
 pub mod approvals;
 pub mod disguise;
 pub mod env;

@@ -75,6 +75,11 @@ impl Farther {
     pub(crate) fn from_input() -> Self {
         Self { kind: Kind::InputCode, program: "the interpreter", part: "", at: None }
     }
+
+    /// An interpreter whose script does not exist, so that it may be anything by the time it runs.
+    pub(crate) fn without_script() -> Self {
+        Self { kind: Kind::MissingScript, program: "the interpreter", part: "", at: None }
+    }
 }
 
 /// Ways to reach farther.
@@ -88,6 +93,8 @@ pub enum Kind {
     InlineCode,
     /// Code comes from the input.
     InputCode,
+    /// The script that it is to run does not exist.
+    MissingScript,
     /// Other code is loaded into the program.
     LoadsCode,
     /// Another program is started.
@@ -140,6 +147,7 @@ impl fmt::Display for Farther {
             Kind::Interactive => "takes commands while it runs and can start anything",
             Kind::InlineCode => "runs code from its arguments",
             Kind::InputCode => "runs code from its input",
+            Kind::MissingScript => "is given a script that was not found",
             Kind::LoadsCode => "loads other code",
             Kind::StartsProgram => "starts another program",
             Kind::Elsewhere => "runs commands in another place",

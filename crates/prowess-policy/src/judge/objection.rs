@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use crate::disguise::Disguise;
-use crate::reach::Farther;
+use crate::reach::{Farther, Kind};
 use crate::safe_bin::SafeBinObjection;
 use crate::script::{Doubt, DoubtKind, Span};
 use crate::wrapper::Reason;
@@ -117,14 +117,14 @@ impl Objection {
     pub fn remedy(&self) -> Option<String> {
         Some(match self {
             Self::Off => "set tools.exec.security, and security in exec-approvals.json, to allowlist".to_owned(),
-            Self::NotListed { real, .. } | Self::ForeignWrapper(real) => {
+            Self::NotListed { real, .. } | Self::ForeignWrapper(real) if crate::advice::may_propose(real) => {
                 format!("prowess approvals allow {}", crate::script::quote(&real.to_string_lossy()))
             }
-            Self::NotFound(_) => "install the program, or put its folder on PATH".to_owned(),
-            Self::Interpreter(real) => format!(
-                "allow the one script you mean, or name the interpreter itself: prowess approvals allow {}",
-                crate::script::quote(&real.to_string_lossy())
-            ),
+            Self::NotListed { .. } | Self::ForeignWrapper(_) | Self::Interpreter(_) => {
+                "approve it when you are asked; a standing rule for this program would cover far more".to_owned()
+            }
+            Self::NotFound(name) => format!("install {name}, or add its directory to PATH"),
+            Self::ReachesFarther(Farther { kind: Kind::MissingScript, .. }) => "check the path of the script".to_owned(),
             Self::ReadsFrom(_) => "name the file as an argument, where the program takes one".to_owned(),
             Self::WritesTo(_) => "leave the redirection out, or let an allowed program write the file".to_owned(),
             Self::Evaluates(_) => "write the value itself, or use the plain variable".to_owned(),
@@ -156,7 +156,7 @@ impl fmt::Display for Objection {
             Self::Doubt(doubt) => doubt.kind.fmt(f),
             Self::Disguised(disguise) => f.write_str(disguise.reason),
             Self::DynamicProgram => f.write_str("which program runs depends on an expansion"),
-            Self::NotFound(name) => write!(f, "there is no program `{name}`"),
+            Self::NotFound(name) => write!(f, "`{name}` is not installed, or not on PATH"),
             Self::NotListed { real, safe_bin: None } => write!(f, "no rule covers {}", real.display()),
             Self::NotListed { real, safe_bin: Some(why) } => {
                 write!(f, "no rule covers {}, and as a safe program: {why}", real.display())

@@ -45,7 +45,7 @@ impl Bench<'_> {
             // What the options mean is not certain here; the first code among them is what it would most likely run. What
             // a program writes or deletes must stay the file itself.
             Reach::Farther(Farther {
-                kind: Kind::Shell | Kind::InputCode | Kind::LoadsCode | Kind::UnknownOption,
+                kind: Kind::Shell | Kind::InputCode | Kind::MissingScript | Kind::LoadsCode | Kind::UnknownOption,
                 ..
             }) => args.iter().find(|word| self.file(word).is_some_and(|file| self.is_code(&file))),
             Reach::Plain | Reach::Farther(_) => None,

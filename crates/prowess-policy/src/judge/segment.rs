@@ -223,10 +223,12 @@ impl<'a> Bench<'a> {
         case.judged.program = Some(program.clone());
         let called = Called { token, real: &program.real, text: ground.text };
         let mut reach = reach::reach(called, args, tail);
-        if let Reach::Script(index) = reach
-            && args.get(index).and_then(|word| self.file(word)).is_none_or(|file| is_passage(&file))
-        {
-            reach = Reach::Farther(Farther::from_input());
+        if let Reach::Script(index) = reach {
+            match args.get(index).and_then(|word| self.file(word)) {
+                None => reach = Reach::Farther(Farther::without_script()),
+                Some(file) if is_passage(&file) => reach = Reach::Farther(Farther::from_input()),
+                Some(_) => {}
+            }
         }
         let script = self.script_operand(&reach, args);
         self.watch(args.iter().filter(|word| Some(word.span) != script.map(|script| script.span)));
