@@ -64,7 +64,7 @@ pub enum FlagError {
     #[error(transparent)]
     Path(#[from] PathError),
     /// The value does not belong there.
-    #[error("`{path}` must be {expected}; give it such a value")]
+    #[error("`{path}` must be {expected}")]
     WrongValue {
         /// The place.
         path: KeyPath,

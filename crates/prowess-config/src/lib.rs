@@ -55,7 +55,7 @@ pub use locations::{LocationError, LocationFlags, Locations, expand_user};
 pub use path::{KeyPath, PathError};
 pub use prowess_skills::Secret;
 pub use redact::{NothingHidden, REDACTED, redact_with, secrets, unredact};
-pub use source::{MAX_BYTES, MAX_DEPTH, SourceError};
+pub use source::{MAX_BYTES, MAX_DEPTH, SourceError, parse_value};
 pub use substitute::Unavailable;
 pub use variables::{ConfigEnv, Refused, Variable, VariableSource};
 pub use warning::{Warning, WarningKind};

@@ -65,8 +65,8 @@ impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words = |words: &[&str]| words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ");
         match self {
-            Self::Section | Self::Open => f.write_str("a section { }"),
-            Self::List => f.write_str("a list of sections [ { } ]"),
+            Self::Section | Self::Open => f.write_str("an object { … }"),
+            Self::List => f.write_str("a list of objects [ { … } ]"),
             Self::Anything => f.write_str("anything"),
             Self::Switch => f.write_str("true or false"),
             Self::SwitchOr(choices) => write!(f, "true, false or {}", words(choices)),
@@ -74,9 +74,9 @@ impl fmt::Display for Kind {
             Self::Count { min, max: u64::MAX } => write!(f, "a whole number, at least {min}"),
             Self::Count { min, max } => write!(f, "a whole number from {min} to {max}"),
             Self::Text => f.write_str("text"),
-            Self::Secret => f.write_str("text or a secret reference { source, provider, id }"),
-            Self::TextList => f.write_str("a list of texts"),
-            Self::TextListOrFalse => f.write_str("a list of texts, or false"),
+            Self::Secret => f.write_str("text, or a secret reference { source, provider, id }"),
+            Self::TextList => f.write_str("a list of strings"),
+            Self::TextListOrFalse => f.write_str("a list of strings, or false"),
         }
     }
 }

@@ -114,6 +114,11 @@ pub(crate) fn read_open(file: File, path: &Path) -> Result<String, SourceError> 
         .map_err(|error| SourceError::NotText { file: path.to_owned(), offset: error.utf8_error().valid_up_to() })
 }
 
+/// The value that a user typed as JSON or JSON5, within the bounds of a configuration file.
+pub fn parse_value(text: &str) -> Result<Value, SourceError> {
+    parse(text, Path::new("value"))
+}
+
 /// The value that `text` describes; `path` is for messages.
 pub(crate) fn parse(text: &str, path: &Path) -> Result<Value, SourceError> {
     if text.len() as u64 > MAX_BYTES {
