@@ -239,6 +239,15 @@ impl Sessions {
         Ok(self.index.load()?.iter().any(|(known, _)| known.trim().to_lowercase() == name))
     }
 
+    /// The keys of all sessions that have messages, the last used first; sub-agents' own are left out.
+    pub fn keys(&self) -> Result<impl Iterator<Item = String>, IndexError> {
+        let mut known = self.index.load()?;
+        known.retain(|(key, _)| !SessionKey::meant(key, &self.agent).is_subagent());
+        known.sort_by_key(|(_, one)| std::cmp::Reverse(one.updated));
+        let is_there = |one: &Known| files::path_of(&self.folder, &one.id, one.file.as_deref()).exists();
+        Ok(known.into_iter().filter(move |(_, one)| is_there(one)).map(|(key, _)| key))
+    }
+
     /// All sessions, the last used first.
     pub fn list(&self) -> Result<Vec<Listed>, IndexError> {
         let known = self.index.load()?;

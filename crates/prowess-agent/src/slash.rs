@@ -20,6 +20,9 @@ pub const MAX_LINE: usize = 512;
 /// The longest text put before a message, in UTF-16 units.
 pub const MAX_PREFIX: usize = 1_000;
 
+/// What stands between the instructions for the model and what the user typed.
+const REQUEST: &str = "\n\nUser request:\n";
+
 /// What a message is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Said<'a> {
@@ -100,7 +103,16 @@ pub fn read<'a>(text: &'a str, skills: &'a SkillSet, home: Option<&Path>) -> Res
     }
     let prefix = prefix(&called, skills, home)?;
     let names = called.iter().map(|skill| skill.name.to_string()).collect();
-    Ok(Said::Calls { text: format!("{prefix}\n\nUser request:\n{text}"), skills: names })
+    Ok(Said::Calls { text: format!("{prefix}{REQUEST}{text}"), skills: names })
+}
+
+/// What the user typed: `text` without the instructions that this program or OpenClaw put before it for the model.
+#[must_use]
+pub fn typed(text: &str) -> &str {
+    let Some((before, request)) = text.split_once(REQUEST) else { return text };
+    let mut lines = before.lines();
+    let is_wrapper = lines.next().is_some_and(|first| first.contains("SKILL.md") && first.ends_with(':'));
+    if is_wrapper && lines.all(|line| line.starts_with("- ")) { request } else { text }
 }
 
 /// The skills that `$name` stands for in `text`, each once.
@@ -211,6 +223,22 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn what_was_typed_is_found_behind_the_instructions_for_the_model() {
+        let ours = "The user calls on a skill. Read its SKILL.md before anything else, then follow it for this request:\n- \"weather\" at ~/s/weather/SKILL.md\n\nUser request:\n$weather Shanghai\n\nplease";
+        let theirs = "Use the following explicitly referenced skills for this request. Read each skill's SKILL.md before acting:\n- weather\n\nUser request:\n/weather Lisbon";
+        let table = [
+            (ours, "$weather Shanghai\n\nplease"),
+            (theirs, "/weather Lisbon"),
+            ("plain", "plain"),
+            ("What does this mean?\n\nUser request:\nx", "What does this mean?\n\nUser request:\nx"),
+            ("See SKILL.md:\nmy own words\n\nUser request:\nx", "See SKILL.md:\nmy own words\n\nUser request:\nx"),
+        ];
+        for (text, expected) in table {
+            assert_eq!(typed(text), expected);
+        }
+    }
 
     #[test]
     fn names_stand_behind_dollar_signs() {

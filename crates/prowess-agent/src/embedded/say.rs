@@ -1,8 +1,10 @@
 //! Saying it: what does the planner tell the person?
 
 use std::fmt::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 
+use prowess_policy::advice::may_propose;
 use prowess_policy::{Script, quote};
 use prowess_skills::{Objection, Skill};
 
@@ -200,17 +202,17 @@ fn outcome(call: &ToolCall, reply: &ToolReply) -> String {
     let ran = block("bash", command);
     let output = block("text", &ends(told));
     if status == "approval-pending" {
-        return format!("The command waits for your yes; it has not run:\n\n{ran}\n\n{told}");
+        return format!("The command is waiting for your approval and has not run yet:\n\n{ran}\n\n{told}");
     }
     if reply.is_error && told.contains("exec denied") {
         // What a skill's list of tools leaves out, no approval of a program lets in.
         let is_by_list = reply.details.as_ref().is_some_and(|details| details[RULE] == BY_LIST);
         let allow = program(command)
-            .filter(|_| !is_by_list)
-            .map(|program| format!(" `prowess approvals allow {}` allows the program for good.", quote(&program)));
+            .filter(|program| !is_by_list && may_propose(Path::new(program)))
+            .map(|program| format!(" To always allow the program: `prowess approvals allow {}`.", quote(&program)));
         return format!(
-            "The command was refused and has not run:\n\n{ran}\n\n{output}\n\nTo allow it, say yes when you are asked \
-             (`prowess chat` asks).{}",
+            "The command was refused and did not run:\n\n{ran}\n\n{output}\n\nTo run it, answer yes when you are asked \
+             at a terminal.{}",
             allow.unwrap_or_default()
         );
     }
@@ -218,9 +220,12 @@ fn outcome(call: &ToolCall, reply: &ToolReply) -> String {
         return format!("The command failed:\n\n{ran}\n\n{output}");
     }
     if status == "running" {
-        return format!("The command still runs in the background:\n\n{ran}\n\n{output}");
+        return format!("The command is still running in the background:\n\n{ran}\n\n{output}");
     }
-    format!("Ran:\n\n{ran}\n\n{output}")
+    match reply.details.as_ref().and_then(|details| details["exitCode"].as_i64()) {
+        Some(code) if code != 0 => format!("The command failed with exit code {code}:\n\n{ran}\n\n{output}"),
+        _ => format!("Ran:\n\n{ran}\n\n{output}"),
+    }
 }
 
 /// The program of a command, if it has only one.

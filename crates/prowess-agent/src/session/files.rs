@@ -10,6 +10,7 @@ use rustix::fs::OFlags;
 use serde_json::Value;
 
 use super::lines;
+use crate::slash::typed;
 
 /// The longest session id.
 const MAX_ID: usize = 128;
@@ -139,7 +140,7 @@ fn title(entry: &Value) -> Option<String> {
         _ => content.as_array()?.iter().find_map(|block| block["text"].as_str())?,
     };
     let words: Vec<&str> =
-        text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()).collect();
+        typed(text).split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()).collect();
     let text = words.join(" ");
     if text.is_empty() {
         return None;

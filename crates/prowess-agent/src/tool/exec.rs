@@ -90,7 +90,7 @@ impl ExecTool {
             result = exec_tool::wait(handle, &plan) => result,
             never = updates => match never {},
         };
-        Ok(network::explain(result, &setting, scope.uses.skills().last().map(AsRef::as_ref)))
+        Ok(network::explain(&asked.command, result, &setting, scope.uses.skills().last().map(AsRef::as_ref)))
     }
 
     /// Tells the newest of what a job says as long as there is some, and then nothing for ever.

@@ -2,7 +2,7 @@
 
 use prowess_exec::tool::Content;
 use prowess_exec::{Setting, ToolResult};
-use prowess_policy::SandboxChoice;
+use prowess_policy::{SandboxChoice, quote};
 use prowess_skills::Skill;
 
 /// What programs say when a name cannot be resolved or nothing can be reached, in lower case.
@@ -29,24 +29,36 @@ const SIGNS: &[&str] = &[
     "network unreachable",
     "enetunreach",
     "no route to host",
+    "connection refused",
+    "connection timed out",
+    "could not connect to server",
+    "couldn't connect to server",
+    "failed to connect to",
+    "failed to establish a new connection",
+    "econnrefused",
+    "etimedout",
     "socket: operation not permitted",
     "connect: operation not permitted",
     "socket: permission denied",
     "connect: permission denied",
 ];
 
-/// `result` of a command that ran with `setting`, for `skill` if for one: with a line about the network if it failed for
+/// The exit codes of curl for a host that cannot be resolved or reached, or that does not answer. It may be silent.
+const CURL_CODES: &[i64] = &[5, 6, 7, 28, 35, 52, 56];
+
+/// `result` of `command`, which ran with `setting`, for `skill` if for one: with a line about the network if it failed for
 /// want of it.
-pub(crate) fn explain(mut result: ToolResult, setting: &Setting, skill: Option<&Skill>) -> ToolResult {
-    if !has_failed(&result) || !is_cut_off(setting) || !tells_of_it(&result.text()) {
+pub(crate) fn explain(command: &str, mut result: ToolResult, setting: &Setting, skill: Option<&Skill>) -> ToolResult {
+    if !has_failed(&result) || !is_cut_off(setting) || !(is_curl(command, &result) || tells_of_it(&result.text())) {
         return result;
     }
     let key = skill.map_or_else(
         || "tools.exec.sandbox.network".to_owned(),
         |skill| format!("skills.entries.{}.sandbox.network", skill.key()),
     );
+    let key = quote(&key);
     let line = format!(
-        "The sandbox gives this command no network. If it needs one, the operator can allow it: set {key} to true."
+        "The sandbox gives this command no network. If it needs one, the operator can allow it with: prowess config set {key} true"
     );
     match result.content.last_mut() {
         Some(Content::Text { text }) => *text = format!("{text}\n\n{line}"),
@@ -58,6 +70,12 @@ pub(crate) fn explain(mut result: ToolResult, setting: &Setting, skill: Option<&
 fn has_failed(result: &ToolResult) -> bool {
     // A command that did not run or goes on has no such field.
     result.details.get("exitCode").is_some_and(|code| code.as_i64() != Some(0))
+}
+
+/// Whether curl says by its exit code that it reached nobody.
+fn is_curl(command: &str, result: &ToolResult) -> bool {
+    let is_named = command.split(|c: char| c.is_whitespace() || "|;&()".contains(c)).any(|word| word == "curl");
+    is_named && result.details["exitCode"].as_i64().is_some_and(|code| CURL_CODES.contains(&code))
 }
 
 /// Whether commands run in a sandbox of ours that has no network. A container has what it was started with.
@@ -76,7 +94,25 @@ fn tells_of_it(output: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::tells_of_it;
+    use prowess_exec::ToolResult;
+    use serde_json::json;
+
+    use super::{is_curl, tells_of_it};
+
+    #[test]
+    fn a_silent_curl_tells_by_its_exit_code() {
+        let table = [
+            ("curl -s https://wttr.in", 7, true),
+            ("curl -s x | jq .", 28, true),
+            ("curl -f x", 22, false),
+            ("curler x", 7, false),
+            ("make", 6, false),
+        ];
+        for (command, code, expected) in table {
+            let result = ToolResult::done("", json!({"status": "completed", "exitCode": code}));
+            assert_eq!(is_curl(command, &result), expected, "{command} {code}");
+        }
+    }
 
     #[test]
     fn the_words_of_many_programs_are_known() {
@@ -92,6 +128,9 @@ mod tests {
             "socket.gaierror: [Errno -3] Temporary failure in name resolution",
             "error sending request: dns error: failed to lookup address information",
             "bash: connect: Operation not permitted",
+            "curl: (7) Failed to connect to wttr.in port 443 after 0 ms: Could not connect to server",
+            "curl: (28) Connection timed out after 15001 milliseconds",
+            "connect ECONNREFUSED 127.0.0.1:443",
         ];
         for output in told {
             assert!(tells_of_it(output), "{output}");

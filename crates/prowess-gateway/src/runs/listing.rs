@@ -2,6 +2,7 @@
 
 use prowess_agent::message::now;
 use prowess_agent::session::{SessionKey, Sessions};
+use prowess_agent::slash::typed;
 use serde_json::{Map, Value, json};
 
 use super::history::words;
@@ -155,7 +156,7 @@ pub(crate) fn preview(store: &Sessions, key: &SessionKey, limit: usize, max_char
 /// `text` in one line of at most `limit` characters.
 fn one_line(text: &str, limit: usize) -> String {
     let words: Vec<&str> =
-        text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()).collect();
+        typed(text).split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()).collect();
     let line = words.join(" ");
     if line.chars().count() <= limit {
         return line;
