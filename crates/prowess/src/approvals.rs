@@ -5,6 +5,7 @@ mod asked;
 use prowess_exec::lookup::Disk;
 use prowess_exec::store::{ApprovalsFile, StoreError};
 use prowess_host::Failure;
+use prowess_policy::advice::may_propose;
 use prowess_policy::approvals::{EVERYONE, Entry};
 use prowess_policy::lookup::Lookup;
 use prowess_policy::reach::{Called, Farther, Kind, Reach, reach};
@@ -58,7 +59,7 @@ fn list(file: &ApprovalsFile, globals: &Globals) -> Result<Report, Failure> {
         return Report::json(&json!({ "path": file.path(), "entries": entries.iter().map(shape).collect::<Vec<_>>() }));
     }
     if entries.is_empty() {
-        return Ok(Report::text("Nothing is allowed for good. Allow a program with: prowess approvals allow NAME\n"));
+        return Ok(Report::text("No rules yet. To let a program run without asking: prowess approvals allow NAME\n"));
     }
     let row = |(agent, entry): (&str, Entry)| {
         let arguments = match (&entry.arg_pattern, &entry.last_used_command) {
@@ -84,7 +85,7 @@ fn allow(file: &ApprovalsFile, agent: &str, pattern: &str, json: bool) -> Result
     if json {
         return Report::json(&json!({ "agent": agent, "pattern": pattern, "added": is_new, "note": note }));
     }
-    let done = if is_new { "may run without asking" } else { "was allowed already" };
+    let done = if is_new { "may run without asking" } else { "was already allowed" };
     let note = note.map_or_else(String::new, |note| format!("{note}\n"));
     Ok(Report::text(format!("{} {done} (agent {agent}).\n{note}", shown(&pattern))))
 }
@@ -96,7 +97,7 @@ fn meant(pattern: &str) -> Result<(String, Option<String>), Failure> {
         return Err(Failure::usage("the pattern is empty").hint("give a program's name or path"));
     }
     if pattern == "*" {
-        let note = "Note: this is every program but shells, interpreters and what starts others.".to_owned();
+        let note = "Note: this covers every program except shells, interpreters and launchers.".to_owned();
         return Ok((pattern.to_owned(), Some(note)));
     }
     if pattern.contains(['*', '?', '~']) {
@@ -105,23 +106,23 @@ fn meant(pattern: &str) -> Result<(String, Option<String>), Failure> {
     let here = std::env::current_dir().map_err(|error| Failure::ours(format!("no current directory: {error}")))?;
     let found = Disk::new(&std::env::var("PATH").unwrap_or_default(), &here).program(pattern);
     let Some(program) = found else {
-        if pattern.starts_with('/') {
-            return Ok((pattern.to_owned(), Some("There is no such program yet.".to_owned())));
-        }
-        return Err(Failure::input(format!("there is no program `{pattern}`"))
-            .hint("give a path, or a pattern such as ~/bin/*"));
+        return Err(Failure::input(format!("`{pattern}` is not installed"))
+            .hint("install it first, or give its path, or a pattern such as ~/bin/*"));
     };
     let called = Called { token: pattern, real: &program.real, text: "" };
     let note = match reach(called, &[], Tail::Closed) {
+        Reach::Plain if !may_propose(&program.real) => {
+            Some("Note: it can destroy data or change the system, and every later call of it runs without asking.")
+        }
         Reach::Plain => None,
         Reach::Farther(Farther { kind: Kind::Shell, .. }) => {
-            Some("Note: it is a shell. The entry covers nothing that it is given to run.")
+            Some("Note: it is a shell. The rule does not cover the commands it is given.")
         }
         Reach::Farther(Farther { kind: Kind::StartsProgram, .. }) => {
-            Some("Note: it starts other programs. Each of them needs a rule of its own.")
+            Some("Note: it starts other programs. Each of them needs its own rule.")
         }
         Reach::Script(_) | Reach::Farther(_) => {
-            Some("Note: it runs other code. The entry covers script files, never code in its arguments.")
+            Some("Note: it runs other code. The rule covers script files, never code in its arguments.")
         }
     };
     let note = note.map(str::to_owned);
@@ -146,27 +147,26 @@ fn revoke(file: &ApprovalsFile, agent: &str, wanted: &str, json: bool) -> Result
         })
         .map_err(broken)?;
     if removed == 0 {
-        return Err(
-            Failure::input(format!("agent {agent} has no entry `{wanted}`")).hint("prowess approvals list shows them")
-        );
+        return Err(Failure::input(format!("agent {agent} has no rule `{wanted}`"))
+            .hint("prowess approvals list shows the rules"));
     }
     if json {
         return Report::json(&json!({ "agent": agent, "removed": removed }));
     }
     Ok(Report::text(format!(
-        "{} taken back (agent {agent}).\n",
-        if removed == 1 { "One entry".to_owned() } else { format!("{removed} entries") }
+        "{} removed (agent {agent}).\n",
+        if removed == 1 { "One rule".to_owned() } else { format!("{removed} rules") }
     )))
 }
 
 fn broken(error: StoreError) -> Failure {
     let hint = match &error {
         StoreError::Broken { .. } | StoreError::TooLarge(_) => {
-            "mend the file or move it away; until then nothing runs on its strength"
+            "fix the file or move it away; its rules are ignored until then"
         }
         StoreError::Unsafe(path) => return Failure::input(&error).hint(format!("chmod go-w {}", path.display())),
-        StoreError::NotAFile(_) => "put the file itself there, or nothing",
-        StoreError::Io { .. } => "see that the state directory can be read and written",
+        StoreError::NotAFile(_) => "replace it with a regular file, or remove it",
+        StoreError::Io { .. } => "check that you can read and write the state directory",
     };
     Failure::input(error).hint(hint)
 }

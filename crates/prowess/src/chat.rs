@@ -84,7 +84,7 @@ impl Chat<'_> {
                 Typed::Interrupt if interrupts > 0 => break,
                 Typed::Interrupt => {
                     interrupts += 1;
-                    tell(&paint(DIM, "Ctrl-C again or Ctrl-D leaves"));
+                    tell(&paint(DIM, "press Ctrl-C again or Ctrl-D to leave"));
                     continue;
                 }
             };
@@ -129,12 +129,12 @@ async fn answer(said: Said<'_>, partner: &mut impl Partner) -> Next {
         Said::Quit => return Next::Leave,
         Said::Help => tell(&help()),
         Said::New => match partner.renew().await {
-            Ok(()) => tell(&paint(DIM, "a new conversation")),
+            Ok(()) => tell(&paint(DIM, "new conversation started")),
             Err(failure) => tell(&failure.to_string()),
         },
         Said::Model(None) => tell(&safe(&partner.model())),
         Said::Model(Some(name)) => match partner.choose(name).await {
-            Ok(()) => tell(&format!("{} answers from now on", safe(&partner.model()))),
+            Ok(()) => tell(&format!("now using {}", safe(&partner.model()))),
             Err(failure) => tell(&failure.to_string()),
         },
         Said::Skills => tell(&skills(partner)),
@@ -148,15 +148,15 @@ fn help() -> String {
     for (name, about) in BUILT_IN {
         let _ = writeln!(text, "  {:<10} {about}", format!("/{name}"));
     }
-    text.push_str("  /NAME      call on a skill by its command; Tab completes\n");
-    text.push_str("  $NAME      name a skill anywhere in a message\n");
-    text.push_str("A backslash at the end goes on in the next line. Ctrl-C stops an answer, Ctrl-D leaves.");
+    text.push_str("  /NAME      use a skill by its command; Tab completes\n");
+    text.push_str("  $NAME      use a skill anywhere in a message\n");
+    text.push_str("End a line with a backslash to continue on the next. Ctrl-C stops an answer, Ctrl-D leaves.");
     text
 }
 
 fn skills(partner: &impl Partner) -> String {
     let skills = partner.skills();
-    let mut text = format!("{} here\n", count(skills.count, "skill"));
+    let mut text = format!("{}\n", count(skills.count, "skill"));
     for command in &skills.commands {
         let name = paint(BOLD, &format!("{:<20}", format!("/{}", safe(&command.command))));
         let _ = writeln!(text, "  {name} {}", safe(&command.about));

@@ -1,18 +1,22 @@
-//! The command line: what can be asked for?
+//! The command line: commands, options and their help.
 
+mod examples;
 mod gateway;
 mod talk;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap_complete::engine::ArgValueCompleter;
 use prowess_config::LocationFlags;
 use prowess_host::{Context, Failure, Flags, Ground};
 
-pub(crate) use gateway::{Decision, Gateway, GatewayOptions, LogArgs, Node, NodeArgs, ServeArgs, ServiceArgs};
-pub(crate) use talk::{Format, MessageArgs, ModelsArgs, PromptArgs, Sessions, TalkArgs};
+use crate::completion;
 
-/// Talk to a model that has skills; find, gate and show them; run what they lead to.
+pub(crate) use gateway::{Decision, Gateway, GatewayOptions, LogArgs, Node, NodeArgs, ServeArgs, ServiceArgs};
+pub(crate) use talk::{Format, MessageArgs, ModelsArgs, PromptArgs, Sessions, TalkArgs, WhichSession, fresh_session};
+
+/// The skill runtime for agents: talk to a model that uses skills, and run the commands they lead to in a sandbox
 #[derive(Debug, Parser)]
 #[command(name = "prowess", version, arg_required_else_help = true, max_term_width = 100)]
 pub(crate) struct Cli {
@@ -20,6 +24,16 @@ pub(crate) struct Cli {
     pub(crate) globals: Globals,
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+/// The whole command line, with examples.
+pub(crate) fn command() -> clap::Command {
+    examples::with_examples(Cli::command())
+}
+
+/// What this process was asked for; a wrong command line ends it with an explanation.
+pub(crate) fn parse() -> Cli {
+    Cli::from_arg_matches(&command().get_matches()).unwrap_or_else(|error| error.exit())
 }
 
 /// Options of every command.
@@ -30,15 +44,15 @@ pub(crate) struct Globals {
     #[arg(long, global = true)]
     pub(crate) json: bool,
     /// Use this agent's workspace and skill list
-    #[arg(long, global = true, value_name = "ID")]
+    #[arg(long, global = true, value_name = "ID", add = ArgValueCompleter::new(completion::agents))]
     pub(crate) agent: Option<String>,
     /// Use this workspace instead of the agent's
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
-    /// Read this configuration file
+    /// Use this configuration file
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Use a separate set of state, configuration and workspace
+    /// Use a profile with its own state, configuration and workspace
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) profile: Option<String>,
     /// Use the profile `dev`
@@ -49,8 +63,22 @@ pub(crate) struct Globals {
 }
 
 impl Globals {
-    /// What is known when the program starts.
+    /// What is known when the program starts. A configuration file that was named must exist.
     pub(crate) fn ground(&self) -> Result<Ground, Failure> {
+        let ground = self.ground_to_edit()?;
+        if self.config.is_some() {
+            let file = ground.locations()?.config_path;
+            if !file.exists() {
+                return Err(Failure::input(format!("the configuration file {} does not exist", file.display()))
+                    .hint("check the path after --config, or leave the option out")
+                    .hint("prowess config set --config FILE KEY VALUE creates it"));
+            }
+        }
+        Ok(ground)
+    }
+
+    /// The same for commands that may create the configuration file.
+    pub(crate) fn ground_to_edit(&self) -> Result<Ground, Failure> {
         let locations = LocationFlags { profile: self.profile.clone(), dev: self.dev, config: self.config.clone() };
         Ground::of_process(Flags { agent: self.agent.clone(), workspace: self.workspace.clone(), locations })
     }
@@ -63,20 +91,20 @@ impl Globals {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Say something, and see it answered: which skill is read, what is run, and what comes of it
+    /// Send one message and print the answer
     Run(MessageArgs),
-    /// Hold a conversation at the terminal
+    /// Start an interactive conversation
     Chat(TalkArgs),
-    /// See and keep conversations
+    /// List, show and export sessions
     Sessions {
         #[command(subcommand)]
         command: Sessions,
     },
-    /// See which models are configured, and which of them answer
+    /// List the configured models and test them
     Models(ModelsArgs),
-    /// Print the whole system prompt, or what its parts cost
+    /// Print the system prompt, or what its parts cost
     Prompt(PromptArgs),
-    /// See which skills there are, what the model is told of them, and why not the others
+    /// List, check and explain skills
     Skills {
         #[command(subcommand)]
         command: Option<Skills>,
@@ -88,31 +116,31 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: Config,
     },
-    /// Judge a command, or judge it and run it
+    /// Check whether a command may run, or run it in a sandbox
     Exec {
         #[command(subcommand)]
         command: Exec,
     },
-    /// See and change what may run without asking
+    /// Manage which commands may run without asking
     Approvals {
         #[command(subcommand)]
         command: Approvals,
     },
-    /// Run what stays up: it serves agents, people, nodes and a web page
+    /// Run and query the gateway server
     Gateway {
         #[command(subcommand)]
         command: Gateway,
     },
-    /// Lend this machine to a gateway, and see which machines it has
+    /// Let a gateway run commands on this machine, and manage its machines
     Node {
         #[command(subcommand)]
         command: Node,
     },
-    /// Say what works on this machine, what does not, and why; exits with 1 when commands could not run
+    /// Check the model, configuration, skills, network, sandbox and gateway; exits with 1 if something needed is broken
     Doctor,
-    /// Prepare a workspace: the folder and its starting files
+    /// Create a workspace with its starting files
     Setup,
-    /// Print a completion script for a shell
+    /// Print a shell completion script
     Completions {
         /// The shell
         shell: clap_complete::Shell,
@@ -122,7 +150,7 @@ pub(crate) enum Command {
 /// Options of the skills commands.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SkillOptions {
-    /// Apply the skill list of this channel, for example telegram.groups.42
+    /// Apply the skill list of this channel, such as telegram.groups.42
     #[arg(long, global = true, value_name = "PATH")]
     pub(crate) channel: Option<String>,
 }
@@ -131,31 +159,39 @@ pub(crate) struct SkillOptions {
 pub(crate) enum Skills {
     /// List skills and whether they are ready
     List {
-        /// Only those that are ready
+        /// Only skills whose name, description or source contains all of these words
+        text: Vec<String>,
+        /// Only skills that are ready
         #[arg(long)]
         eligible: bool,
-        /// Show whole descriptions and what is missing
+        /// Show full descriptions and what is missing
         #[arg(short, long)]
         verbose: bool,
     },
     /// Show one skill
     Info {
         /// The skill's name or key
+        #[arg(add = ArgValueCompleter::new(completion::skills))]
         name: String,
     },
-    /// Check everything; exits with 1 when something is broken
-    Check,
-    /// Tell the whole story of one skill, or account for every folder that could be one
+    /// Check all skills and settings; exits with 1 if something is broken
+    Check {
+        /// List every skill and problem instead of grouping them
+        #[arg(long)]
+        all: bool,
+    },
+    /// Explain how one skill got into the prompt or why it did not; without a name, explain every folder
     Explain {
         /// The skill's name, key or folder
+        #[arg(add = ArgValueCompleter::new(completion::skills))]
         name: Option<String>,
     },
-    /// Print exactly what a model is told
+    /// Print exactly what the model is told about skills
     Prompt {
-        /// How much of a system prompt the run gets
+        /// Which variant of the system prompt
         #[arg(long, value_enum, default_value_t = Mode::Full)]
         mode: Mode,
-        /// At most this many characters for the list of skills, or tokens when followed by `t`
+        /// Limit the skill list to this many characters, or tokens with a `t` at the end
         #[arg(long, value_name = "N[t]", value_parser = parse_budget)]
         budget: Option<BudgetFlag>,
         /// The name of the tool that reads files
@@ -164,7 +200,7 @@ pub(crate) enum Skills {
     },
     /// List the slash commands
     Commands {
-        /// Show what this message would call, instead
+        /// Show which command this message would run instead
         #[arg(long, value_name = "MESSAGE", allow_hyphen_values = true)]
         resolve: Option<String>,
     },
@@ -199,15 +235,16 @@ fn parse_budget(text: &str) -> Result<BudgetFlag, String> {
         Some(digits) => (digits, true),
         None => (text, false),
     };
-    let number = digits.parse().map_err(|_| "give a number of characters, or of tokens as in 4000t".to_owned())?;
+    let number = digits.parse().map_err(|_| "write a number of characters, or tokens as in 4000t".to_owned())?;
     Ok(if in_tokens { BudgetFlag::Tokens(number) } else { BudgetFlag::Chars(number) })
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Config {
-    /// Show a value and where it comes from, or everything
+    /// Show a value and where it comes from, or the whole configuration
     Get {
-        /// A path such as skills.limits.maxSkillsInPrompt
+        /// A key such as skills.limits.maxSkillsInPrompt
+        #[arg(value_name = "KEY", add = ArgValueCompleter::new(completion::config_keys))]
         path: Option<String>,
         /// Show secrets instead of hiding them
         #[arg(long)]
@@ -215,34 +252,45 @@ pub(crate) enum Config {
     },
     /// Set a value in the configuration file
     Set {
-        /// A path such as skills.entries.github.enabled
+        /// A key such as skills.entries.github.enabled
+        #[arg(value_name = "KEY", add = ArgValueCompleter::new(completion::config_keys))]
         path: String,
-        /// JSON, or else plain text
+        /// The value, as JSON5 or plain text; `-` reads it from stdin. If it is left out, you are asked for it
         #[arg(allow_hyphen_values = true)]
-        value: String,
+        value: Option<String>,
+        /// Read the value from stdin
+        #[arg(long, conflicts_with = "value")]
+        stdin: bool,
+        /// Write a key that prowess does not know
+        #[arg(long)]
+        force: bool,
     },
     /// Remove a value from the configuration file
     Unset {
-        /// A path such as skills.entries.github.enabled
+        /// A key such as skills.entries.github.enabled
+        #[arg(value_name = "KEY", add = ArgValueCompleter::new(completion::config_keys))]
         path: String,
     },
-    /// List every key there is, with its type, default and meaning
-    Keys,
+    /// List the known keys with their types, defaults and meanings
+    Keys {
+        /// Only keys whose name or meaning contains this text
+        text: Option<String>,
+    },
     /// Print the path of the configuration file
     Path,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Exec {
-    /// Say whether a command may run, and why; nothing is started
+    /// Show whether a command may run, and why; nothing is started
     Check {
         #[command(flatten)]
         command: CommandArgs,
-        /// Exit with 1 when a person would be asked, and with 2 when it may not run
+        /// Exit with 1 if it needs approval, and with 2 if it is refused
         #[arg(long)]
         exit_code: bool,
     },
-    /// Judge a command, ask if need be, and run it in a sandbox, without input; all it says comes out on stdout
+    /// Run a command in a sandbox, after your approval if no rule covers it. It gets no input; all its output goes to stdout
     Run {
         #[command(flatten)]
         command: CommandArgs,
@@ -254,19 +302,19 @@ pub(crate) enum Exec {
 /// A command, and what it is given.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct CommandArgs {
-    /// Run it here instead of in the current directory
+    /// Run it in this directory instead of the current one
     #[arg(long, value_name = "DIR")]
     pub(crate) workdir: Option<PathBuf>,
-    /// Give it the variables and programs of this skill
-    #[arg(long, value_name = "NAME")]
+    /// Give it this skill's variables and programs
+    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(completion::skills))]
     pub(crate) skill: Vec<String>,
-    /// Give it this variable
+    /// Set this variable for it
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_variable)]
     pub(crate) env: Vec<(String, String)>,
-    /// The conversation it belongs to
+    /// The session it belongs to
     #[arg(long, value_name = "KEY", default_value = "cli")]
     pub(crate) session: String,
-    /// One text for the shell (`-` reads it from stdin), or a program and its arguments
+    /// A shell command in one argument (`-` reads it from stdin), or a program and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
     pub(crate) words: Vec<String>,
 }
@@ -274,7 +322,7 @@ pub(crate) struct CommandArgs {
 /// How a command is run.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RunArgs {
-    /// Stop it after this many seconds; 0 never
+    /// Stop it after this many seconds; 0 means never
     #[arg(long, value_name = "SECONDS")]
     pub(crate) timeout: Option<u64>,
     /// Give it a terminal
@@ -286,10 +334,10 @@ pub(crate) struct RunArgs {
     /// Let it use the network
     #[arg(long)]
     pub(crate) network: bool,
-    /// Let it read this
+    /// Let it read this file or directory
     #[arg(long, value_name = "PATH")]
     pub(crate) read: Vec<PathBuf>,
-    /// Let it change this
+    /// Let it change this file or directory
     #[arg(long, value_name = "PATH")]
     pub(crate) write: Vec<PathBuf>,
 }
@@ -301,9 +349,9 @@ fn parse_variable(text: &str) -> Result<(String, String), String> {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Approvals {
-    /// List what may run without asking
+    /// List the rules
     List,
-    /// Let a program run without asking; what its arguments start or delete is asked about all the same
+    /// Let a program run without asking. Arguments that start other programs or delete files still need approval
     Allow {
         /// A program's name or path, or a pattern such as ~/bin/*
         pattern: String,
@@ -311,21 +359,21 @@ pub(crate) enum Approvals {
         #[arg(long)]
         all_agents: bool,
     },
-    /// Take an entry back
+    /// Remove a rule
     Revoke {
-        /// Its id, the beginning of its id, or its pattern
+        /// Its id, the start of its id, or its pattern
         entry: String,
-        /// From the entries for every agent
+        /// Remove it from the rules for every agent
         #[arg(long)]
         all_agents: bool,
     },
     /// Print the path of the approvals file
     Path,
-    /// Show what a gateway's agents want to run, as it comes, and answer it here
+    /// Watch for commands of a gateway's agents that need approval, and answer here
     Watch,
-    /// Answer one question of a gateway's agents
+    /// Approve or deny one command of a gateway's agents
     Resolve {
-        /// The id of the question, or the beginning of it
+        /// The id of the approval request, or the start of it
         id: String,
         /// The answer
         #[arg(value_enum)]

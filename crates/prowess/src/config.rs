@@ -1,5 +1,7 @@
 //! `prowess config`: what is set, where does it come from, and how is it changed?
 
+mod value;
+
 use std::io::Write;
 
 use prowess_config::schema::{self, Kind};
@@ -7,32 +9,28 @@ use prowess_config::{ConfigFile, KeyPath, Layer, REDACTED, Warning};
 use prowess_host::{Context, Failure};
 use serde_json::Value;
 
+pub(crate) use value::{Asked, asked};
+
 use crate::cli::{self, Globals};
-use crate::output::{DIM, Report, WARN, paint, table};
+use crate::output::{BOLD, DIM, Report, WARN, paint, table};
+use crate::suggest::did_you_mean;
+use crate::wrap::{stdout_columns, wrap};
 
 pub(crate) fn run(command: &cli::Config, globals: &Globals) -> Result<Report, Failure> {
     match command {
         cli::Config::Get { path, show_secrets } => {
             get(&globals.context()?, path.as_deref(), *show_secrets, globals.json)
         }
-        cli::Config::Set { path, value } => {
-            let file = file(globals)?;
-            let edited = file.set(path, value_of(value)).map_err(Failure::input)?;
-            let place: KeyPath = path.parse().map_err(Failure::input)?;
-            let context = globals.context()?;
-            let about = |warning: &&Warning| !warning.path.segments().is_empty() && place.starts_with(&warning.path);
-            for warning in context.config.warnings().iter().filter(about) {
-                // The value is written all the same; a reader that has gone away misses a remark.
-                let _ = writeln!(anstream::stderr(), "{} {warning}", paint(WARN, "warning:"));
-            }
-            done(&edited, path, globals.json)
+        cli::Config::Set { path, value, stdin, force } => {
+            let asked = asked(path, value.as_deref(), *stdin, *force)?;
+            set(&asked, globals)
         }
         cli::Config::Unset { path } => {
             let file = file(globals)?;
             let edited = file.unset(path).map_err(Failure::input)?;
             done(&edited, path, globals.json)
         }
-        cli::Config::Keys => keys(globals.json),
+        cli::Config::Keys { text } => keys(text.as_deref().unwrap_or_default(), globals.json),
         cli::Config::Path => {
             let path = file(globals)?.path().display().to_string();
             if globals.json {
@@ -44,27 +42,59 @@ pub(crate) fn run(command: &cli::Config, globals: &Globals) -> Result<Report, Fa
     }
 }
 
-fn keys(json: bool) -> Result<Report, Failure> {
-    let keys = || schema::KEYS.iter().filter(|key| !matches!(key.kind, Kind::Section | Kind::Open | Kind::List));
-    if json {
-        let shape = |key: &schema::Key| serde_json::json!({"path": key.path, "type": key.kind.to_string(), "default": key.default_value(), "meaning": key.meaning});
-        return Report::json(&keys().map(shape).collect::<Vec<_>>());
+fn set(asked: &Asked, globals: &Globals) -> Result<Report, Failure> {
+    let path = asked.path.to_string();
+    let edited = file(globals)?.set(&path, asked.value.clone()).map_err(|error| {
+        let failure = Failure::input(error);
+        asked.example().into_iter().fold(failure, Failure::hint)
+    })?;
+    let about = |warning: &&Warning| !warning.path.segments().is_empty() && asked.path.starts_with(&warning.path);
+    for warning in globals.context()?.config.warnings().iter().filter(about) {
+        // The value is written all the same; a reader that has gone away misses a remark.
+        let _ = writeln!(anstream::stderr(), "{} {warning}", paint(WARN, "warning:"));
     }
-    let row = |key: &schema::Key| {
-        let default = key.default.unwrap_or("-").to_owned();
-        vec![key.path.to_owned(), key.kind.to_string(), default, key.meaning.to_owned()]
+    done(&edited, &path, globals.json)
+}
+
+/// The keys that hold values; sections only lead to them.
+fn leaves() -> impl Iterator<Item = &'static schema::Key> {
+    schema::KEYS.iter().filter(|key| !matches!(key.kind, Kind::Section | Kind::Open | Kind::List))
+}
+
+fn keys(text: &str, json: bool) -> Result<Report, Failure> {
+    let wanted = text.to_lowercase();
+    let fits =
+        |key: &&schema::Key| key.path.to_lowercase().contains(&wanted) || key.meaning.to_lowercase().contains(&wanted);
+    let found: Vec<&schema::Key> = leaves().filter(fits).collect();
+    if found.is_empty() {
+        let failure = Failure::input(format!("no key contains `{}`", crate::output::safe(text)));
+        let near = did_you_mean(text, leaves().map(|key| key.path));
+        return Err(near.into_iter().fold(failure, Failure::hint).hint("prowess config keys lists all of them"));
+    }
+    if json {
+        let shape = |key: &&schema::Key| serde_json::json!({"path": key.path, "type": key.kind.to_string(), "default": key.default_value(), "meaning": key.meaning});
+        return Report::json(&found.iter().map(shape).collect::<Vec<_>>());
+    }
+    let Some(columns) = stdout_columns() else {
+        let row = |key: &&schema::Key| {
+            let default = key.default.unwrap_or("-").to_owned();
+            vec![key.path.to_owned(), key.kind.to_string(), default, key.meaning.to_owned()]
+        };
+        let rows = found.iter().map(row).collect();
+        return Ok(Report::text(table(&["Key", "Type", "Default", "Meaning"], &[], rows)));
     };
-    Ok(Report::text(table(&["Key", "Type", "Default", "Meaning"], &[2], keys().map(row).collect())))
+    let page = found.iter().map(|key| {
+        let default = key.default.map_or_else(String::new, |default| format!(" (default {default})"));
+        let about = wrap(&format!("    {}: {}{default}", key.meaning, key.kind), Some(columns), "    ");
+        format!("{}\n{about}\n", paint(BOLD, key.path))
+    });
+    Ok(Report::text(page.collect::<String>()))
 }
 
 fn file(globals: &Globals) -> Result<ConfigFile, Failure> {
     // Changing a broken file must stay possible, so it is not loaded here.
-    globals.ground().and_then(|ground| ground.locations()).map(|locations| ConfigFile::new(locations.config_path))
-}
-
-/// JSON when it is JSON, else the text itself.
-fn value_of(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
+    let locations = globals.ground_to_edit().and_then(|ground| ground.locations())?;
+    Ok(ConfigFile::new(locations.config_path))
 }
 
 fn get(context: &Context, path: Option<&str>, show_secrets: bool, json: bool) -> Result<Report, Failure> {
@@ -79,10 +109,12 @@ fn get(context: &Context, path: Option<&str>, show_secrets: bool, json: bool) ->
     let Some(found) = config.get(path) else {
         let unavailable = config.unavailable().iter().find(|lost| lost.path.to_string() == path);
         let failure = Failure::input(format!("`{path}` is not set and has no default"));
-        return Err(match unavailable {
-            Some(lost) => failure.hint(format!("it is given as ${{{}}}, which has no value", lost.variable)),
-            None => failure.hint("prowess config get shows everything that is set"),
-        });
+        if let Some(lost) = unavailable {
+            return Err(failure.hint(format!("it refers to the variable {}, which is not set", lost.variable)));
+        }
+        let is_known = path.parse::<KeyPath>().is_ok_and(|path| schema::find(path.segments()).is_some());
+        let near = did_you_mean(path, leaves().map(|key| key.path)).filter(|_| !is_known);
+        return Err(near.into_iter().fold(failure, Failure::hint).hint("prowess config get shows what is set"));
     };
     let layer = match found.layer {
         Layer::Default => "default",
@@ -130,13 +162,10 @@ fn done(edited: &prowess_config::Edited, path: &str, json: bool) -> Result<Repor
             &serde_json::json!({"ok": true, "path": path, "file": file, "changed": edited.changed, "revealed": revealed}),
         );
     }
-    let mut text = if edited.changed {
-        format!("changed {path} in {file}\n")
-    } else {
-        format!("{path} was so already in {file}\n")
-    };
+    let mut text =
+        if edited.changed { format!("changed {path} in {file}\n") } else { format!("unchanged: {path} in {file}\n") };
     if let Some(other) = revealed {
-        text = format!("{text}the value in {other} applies now\n");
+        text = format!("{text}the value from {other} applies now\n");
     }
     Ok(Report::text(text))
 }

@@ -1,34 +1,33 @@
-//! `prowess doctor`: what works on this machine, what does not, and why?
+//! `prowess doctor`: what works on this machine, what does not, and what to type about it?
+
+mod machine;
+mod rules;
 
 use std::fmt::Write as _;
 
-use prowess_exec::exec::find_shell;
-use prowess_exec::exec_tool::ExecCall;
-use prowess_exec::sandbox::{Kind, Sandbox, Survey};
-use prowess_exec::store::ApprovalsFile;
-use prowess_exec::{Setting, exec as hands};
-use prowess_host::{Context, Failure};
+use prowess_host::{Context, Failure, View};
 use prowess_policy::ExecSettings;
-use prowess_policy::posture::{Ask, Posture, Security};
-use prowess_policy::safe_bin::SafeBins;
+use prowess_skills::{Problem, ProblemKind, Severity};
 use serde_json::json;
 
 use crate::cli::Globals;
-use crate::output::{BAD, BOLD, DIM, GOOD, Report, WARN, paint};
+use crate::output::{BAD, DIM, GOOD, Report, WARN, count, paint, safe, short_path};
+use crate::wrap::{stdout_columns, wrap, wrap_message};
 
 /// How one thing stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Standing {
     Works,
     /// It works, and the operator should know something.
-    Mind,
+    Warning,
     /// Something optional is not there.
     Missing,
-    /// Commands cannot run because of it.
+    /// Something that is needed does not work.
     Broken,
 }
 
-struct Line {
+/// One finding: what it is about, how it stands, and what to do.
+struct Finding {
     part: &'static str,
     name: String,
     standing: Standing,
@@ -36,146 +35,171 @@ struct Line {
     advice: Option<String>,
 }
 
+impl Finding {
+    fn new(part: &'static str, name: &str, standing: Standing, what: impl Into<String>) -> Self {
+        Self { part, name: name.to_owned(), standing, what: what.into(), advice: None }
+    }
+
+    fn advice(mut self, advice: impl Into<String>) -> Self {
+        self.advice = Some(advice.into());
+        self
+    }
+}
+
+/// How many problems of the configuration are listed one by one.
+const MAX_PROBLEMS: usize = 4;
+
 pub(crate) fn run(globals: &Globals) -> Result<Report, Failure> {
-    let context = globals.context()?;
-    let settings = ExecSettings::read(&context.config.tree()["tools"]["exec"], &context.agent.exec);
-    let mut lines = sandboxes(&settings);
-    lines.extend(rules(&context, &settings));
-    lines.push(shell());
-    let is_broken = lines.iter().any(|line| line.standing == Standing::Broken);
-    let report = if globals.json { Report::json(&shape(&lines, is_broken))? } else { Report::text(text(&lines)) };
+    let findings = match globals.context() {
+        Ok(context) => all(context, globals),
+        // Nothing else can be looked at without it; the rest of the failure says what to do.
+        Err(failure) => {
+            let broken = Finding::new("configuration", "configuration", Standing::Broken, &failure.message);
+            vec![failure.hints.into_iter().take(1).fold(broken, Finding::advice)]
+        }
+    };
+    let is_broken = findings.iter().any(|finding| finding.standing == Standing::Broken);
+    let report = if globals.json { Report::json(&shape(&findings, is_broken))? } else { Report::text(page(&findings)) };
     Ok(report.code(u8::from(is_broken)))
 }
 
-fn sandboxes(settings: &ExecSettings) -> Vec<Line> {
-    let survey = Survey::default();
-    let mut lines: Vec<Line> = survey
-        .lines()
-        .into_iter()
-        .map(|(name, finding)| Line {
-            part: "sandbox",
-            name: name.to_owned(),
-            standing: if finding.works { Standing::Works } else { Standing::Missing },
-            what: finding.what.clone(),
-            advice: finding.advice.clone(),
+fn all(context: Context, globals: &Globals) -> Vec<Finding> {
+    let settings = ExecSettings::read(&context.config.tree()["tools"]["exec"], &context.agent.exec);
+    let (mut findings, host) = machine::model(&context);
+    let home = context.user_home().to_owned();
+    let config = context.locations.config_path.clone();
+    let rules = rules::all(&context, &settings);
+    findings.push(machine::state(&context));
+    match View::load(context, None) {
+        Ok(view) => {
+            findings.extend(configuration(&view.problems, &config, &home));
+            findings.push(skills(&view));
+        }
+        Err(failure) => findings.push(Finding::new("skills", "skills", Standing::Broken, failure.sentence())),
+    }
+    findings.extend(machine::network(host.as_ref(), &settings));
+    findings.extend(rules);
+    findings.push(machine::gateway(globals));
+    findings
+}
+
+/// What the file says that has no effect, or not the one that was meant.
+fn configuration(problems: &[Problem], config: &std::path::Path, home: &std::path::Path) -> Vec<Finding> {
+    let about: Vec<&Problem> = problems.iter().filter(|problem| problem.kind == ProblemKind::Setting).collect();
+    let file = short_path(config, home);
+    if about.is_empty() {
+        let what = if config.exists() {
+            format!("{file}: no problems")
+        } else {
+            format!("{file} does not exist; defaults apply")
+        };
+        return vec![Finding::new("configuration", "configuration", Standing::Works, what)];
+    }
+    let mut findings: Vec<Finding> = about
+        .iter()
+        .take(MAX_PROBLEMS)
+        .map(|problem| {
+            Finding::new("configuration", "configuration", Standing::Warning, safe(&problem.reason))
+                .advice(safe(&problem.fix))
         })
         .collect();
-    let chosen = hands::choice(&settings.sandbox)
-        .and_then(|choice| Sandbox::choose(&choice, &survey).map_err(|why| why.to_string()));
-    let (standing, what, advice) = match chosen {
-        Ok(Kind::None) => (
-            Standing::Mind,
-            "commands run BARE: tools.exec.sandbox.kind is off".to_owned(),
-            Some("set it to auto unless you mean it".to_owned()),
-        ),
-        Ok(kind) => (Standing::Works, format!("commands run under {kind}"), None),
-        Err(why) => (Standing::Broken, why, Some("until then every command is refused".to_owned())),
-    };
-    lines.insert(0, Line { part: "sandbox", name: "chosen".to_owned(), standing, what, advice });
-    lines
+    if about.len() > MAX_PROBLEMS {
+        let what = format!("{} in {file}", count(about.len() - MAX_PROBLEMS, "more problem"));
+        findings.push(
+            Finding::new("configuration", "configuration", Standing::Warning, what)
+                .advice("prowess skills check --all"),
+        );
+    }
+    findings
 }
 
-fn rules(context: &Context, settings: &ExecSettings) -> Vec<Line> {
-    let file = ApprovalsFile::in_state_dir(&context.locations.state_dir);
-    let line = |name: &str, standing, what: String, advice: Option<&str>| Line {
-        part: "rules",
-        name: name.to_owned(),
-        standing,
-        what,
-        advice: advice.map(str::to_owned),
+fn skills(view: &View) -> Finding {
+    let gate = view.gate();
+    let all = view.catalog.skills();
+    let ready = all.iter().filter(|skill| gate.objections(skill).is_empty()).count();
+    let of = |severity| {
+        view.problems.iter().filter(|one| one.kind != ProblemKind::Setting && one.severity() == severity).count()
     };
-    let approvals = match file.load() {
-        Ok(approvals) => approvals,
-        Err(error) => {
-            let advice = "mend the file or move it away; until then every command is refused";
-            return vec![line("approvals", Standing::Broken, error.to_string(), Some(advice))];
+    let (errors, warnings) = (of(Severity::Error), of(Severity::Warning));
+    let what = format!("{ready} of {} ready", all.len());
+    match (all.len(), errors, warnings) {
+        (0, _, _) => {
+            Finding::new("skills", "skills", Standing::Warning, "no skills found").advice("prowess skills explain")
         }
-    };
-    let setting = Setting {
-        agent: context.agent.id.to_string(),
-        session: "doctor".to_owned(),
-        workspace: context.workspace.clone(),
-        home: context.user_home().to_owned(),
-        settings: settings.clone(),
-        host_env: Vec::new(),
-        skills: Vec::new(),
-        readable: Vec::new(),
-        hidden: Vec::new(),
-        skill_bins: Vec::new(),
-    };
-    let rules = hands::rules(&ExecCall::default(), &setting, &approvals);
-    let count = rules.allowlist.len();
-    let entries = if count == 1 { "1 entry".to_owned() } else { format!("{count} entries") };
-    let Posture { security, ask, .. } = rules.posture;
-    let posture = match (security, ask) {
-        (Security::Deny, _) => line(
-            "posture",
-            Standing::Broken,
-            "no command may run (security deny)".to_owned(),
-            Some("set security to allowlist in tools.exec and exec-approvals.json"),
-        ),
-        (Security::Full, Ask::Off | Ask::OnMiss) => line(
-            "posture",
-            Standing::Mind,
-            "EVERY command runs without asking (security full)".to_owned(),
-            Some("set tools.exec.security to allowlist unless you mean it"),
-        ),
-        (_, Ask::Always) => line("posture", Standing::Works, "every command is asked about".to_owned(), None),
-        (Security::Allowlist, Ask::OnMiss) => {
-            line("posture", Standing::Works, "what no rule covers is asked about".to_owned(), None)
+        (_, 0, 0) if ready > 0 => Finding::new("skills", "skills", Standing::Works, what),
+        (_, 0, 0) => Finding::new("skills", "skills", Standing::Warning, what).advice("prowess skills list -v"),
+        (_, errors, warnings) => {
+            let parts = [(errors, "error"), (warnings, "warning")];
+            let parts: Vec<String> =
+                parts.iter().filter(|(number, _)| *number > 0).map(|(number, word)| count(*number, word)).collect();
+            let what = format!("{what}; {}", parts.join(", "));
+            Finding::new("skills", "skills", Standing::Warning, what).advice("prowess skills check")
         }
-        (Security::Allowlist, Ask::Off) => {
-            line("posture", Standing::Works, "what no rule covers is refused".to_owned(), None)
-        }
-    };
-    let (_, warnings) =
-        SafeBins::new(settings.safe_bins.as_deref(), &settings.safe_bin_profiles, &settings.safe_bin_trusted_dirs);
-    let warned = warnings.iter().map(|one| line("safe bins", Standing::Mind, one.to_string(), None));
-    let mut lines =
-        vec![line("approvals", Standing::Works, format!("{entries} in {}", file.path().display()), None), posture];
-    lines.extend(warned);
-    lines
+    }
 }
 
-fn shell() -> Line {
-    let shell = find_shell();
-    let (standing, advice) = match shell.dialect {
-        prowess_policy::Dialect::Bash => (Standing::Works, None),
-        prowess_policy::Dialect::Posix => {
-            (Standing::Mind, Some("install bash: what only bash understands is asked about here".to_owned()))
-        }
+fn shape(findings: &[Finding], is_broken: bool) -> serde_json::Value {
+    let line = |finding: &Finding| {
+        let works = matches!(finding.standing, Standing::Works | Standing::Warning);
+        let status = match finding.standing {
+            Standing::Works => "ok",
+            Standing::Warning => "warning",
+            Standing::Missing => "missing",
+            Standing::Broken => "broken",
+        };
+        json!({
+            "part": finding.part, "name": finding.name, "works": works, "status": status, "what": finding.what,
+            "advice": finding.advice,
+        })
     };
-    Line { part: "rules", name: "shell".to_owned(), standing, what: shell.path.display().to_string(), advice }
+    json!({ "ok": !is_broken, "findings": findings.iter().map(line).collect::<Vec<_>>() })
 }
 
-fn shape(lines: &[Line], is_broken: bool) -> serde_json::Value {
-    let line = |line: &Line| {
-        let works = matches!(line.standing, Standing::Works | Standing::Mind);
-        json!({ "part": line.part, "name": line.name, "works": works, "what": line.what, "advice": line.advice })
-    };
-    json!({ "ok": !is_broken, "findings": lines.iter().map(line).collect::<Vec<_>>() })
-}
-
-fn text(lines: &[Line]) -> String {
-    let width = lines.iter().map(|line| line.name.len()).max().unwrap_or_default();
+/// Each finding on a line, and below it what to do unless all is well.
+fn page(findings: &[Finding]) -> String {
+    let width = findings.iter().map(|finding| finding.name.chars().count()).max().unwrap_or_default();
+    let indent = " ".repeat(width + 4);
+    // What is not installed matters only where no sandbox works.
+    let is_needless = |finding: &Finding| finding.part == "sandbox" && finding.standing == Standing::Missing;
+    let is_sandboxed = findings.iter().all(|finding| finding.part != "sandbox" || finding.standing != Standing::Broken);
     let mut text = String::new();
-    let mut part = "";
-    for line in lines {
-        if line.part != part {
-            part = line.part;
-            let title = if part == "sandbox" { "What keeps commands in their place" } else { "What may run" };
-            let _ = writeln!(text, "{}{}", if text.is_empty() { "" } else { "\n" }, paint(BOLD, title));
-        }
-        let mark = match line.standing {
+    let mut last = "";
+    for finding in findings.iter().filter(|finding| !(is_sandboxed && is_needless(finding))) {
+        let mark = match finding.standing {
             Standing::Works => paint(GOOD, "✓"),
-            Standing::Mind => paint(WARN, "!"),
+            Standing::Warning => paint(WARN, "!"),
             Standing::Missing => paint(DIM, "–"),
             Standing::Broken => paint(BAD, "✗"),
         };
-        let _ = writeln!(text, "  {mark} {:width$}  {}", line.name, line.what);
-        if let Some(advice) = &line.advice {
-            let _ = writeln!(text, "    {:width$}  {}", "", paint(DIM, advice));
+        let name = if finding.name == last { "" } else { finding.name.as_str() };
+        last = &finding.name;
+        let line = format!("{mark} {name:width$}  {}", finding.what);
+        let _ = writeln!(text, "{}", wrap(&line, stdout_columns(), &indent));
+        if let Some(advice) = &finding.advice {
+            let line = format!("    {}", paint(DIM, &format!("→ {advice}")));
+            let _ = writeln!(text, "{}", wrap_message(&line, stdout_columns(), "      "));
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_has_a_line_for_each_finding_and_says_what_to_type() {
+        let findings = [
+            Finding::new("model", "model", Standing::Works, "local/m"),
+            Finding::new("configuration", "configuration", Standing::Warning, "one").advice("do this"),
+            Finding::new("configuration", "configuration", Standing::Broken, "two"),
+            Finding::new("gateway", "gateway", Standing::Missing, "not running"),
+        ];
+        let text = anstream::adapter::strip_str(&page(&findings)).to_string();
+        assert_eq!(
+            text,
+            "✓ model          local/m\n! configuration  one\n    → do this\n✗                two\n– gateway        not running\n"
+        );
+        assert_eq!(shape(&findings, true)["findings"][3]["status"], "missing");
+    }
 }

@@ -3,6 +3,7 @@
 mod approvals;
 mod chat;
 mod cli;
+mod completion;
 mod config;
 mod doctor;
 mod exec;
@@ -19,13 +20,14 @@ mod sessions;
 mod setup;
 mod show;
 mod skills;
+mod suggest;
+mod table;
 mod talk;
 mod wish;
+mod wrap;
 
 use std::io::Write;
 use std::process::ExitCode;
-
-use clap::{CommandFactory, Parser};
 
 use prowess_host::Failure;
 
@@ -35,7 +37,9 @@ use output::Report;
 fn main() -> ExitCode {
     // A sandbox is set up by this very program, started again; then it becomes the command and never comes back.
     prowess_exec::confine::run_if_asked();
-    let cli = Cli::parse();
+    // A shell that completes a line asks here, and nothing else is done.
+    clap_complete::CompleteEnv::with_factory(cli::command).var(completion::VARIABLE).complete();
+    let cli = cli::parse();
     let done = perform(&cli).and_then(|report| {
         let code = report.code;
         report.print().map(|()| code)
@@ -46,7 +50,8 @@ fn main() -> ExitCode {
             let told = if cli.globals.json { Report::json(&failure.to_json()).and_then(Report::print) } else { Ok(()) };
             let unheard = told.err().map_or_else(String::new, |failure| failure.to_string());
             // Nothing is left to do when stderr has gone away too.
-            let _ = write!(anstream::stderr(), "{failure}{unheard}");
+            let text = wrap::wrap_all(&format!("{failure}{unheard}"), wrap::stderr_columns());
+            let _ = write!(anstream::stderr(), "{text}");
             ExitCode::from(failure.fault as u8)
         }
     }
@@ -72,10 +77,6 @@ fn perform(cli: &Cli) -> Result<Report, Failure> {
         Command::Node { command } => node::run(command, &cli.globals),
         Command::Doctor => doctor::run(&cli.globals),
         Command::Setup => setup::run(&cli.globals),
-        Command::Completions { shell } => {
-            let mut script = Vec::new();
-            clap_complete::generate(*shell, &mut Cli::command(), "prowess", &mut script);
-            String::from_utf8(script).map(Report::text).map_err(Failure::ours)
-        }
+        Command::Completions { shell } => completion::script(*shell),
     }
 }

@@ -98,9 +98,9 @@ async fn list(client: &Client, json: bool) -> Result<Report, Failure> {
     }
     let rows: Vec<Vec<String>> = nodes["nodes"].as_array().into_iter().flatten().map(row).collect();
     let mut text = if rows.is_empty() {
-        "No machines. On another one: prowess node run --gateway URL\n".to_owned()
+        "No machines yet. To add one, run on it: prowess node run --gateway URL\n".to_owned()
     } else {
-        table(&["State", "Machine", "System", "Can do", "Id"], &[0, 2], rows)
+        table(&["State", "Machine", "System", "Commands", "Id"], &[0, 2], rows)
     };
     for one in waiting {
         let id = safe(one["requestId"].as_str().unwrap_or_default());
@@ -113,7 +113,7 @@ async fn list(client: &Client, json: bool) -> Result<Report, Failure> {
 fn wish(pending: &Value) -> String {
     let said = |name: &str| pending[name].as_str().map(safe);
     let name = said("displayName").or_else(|| said("clientId")).unwrap_or_default();
-    format!("{name} wants to be let in as {}", standing(pending))
+    format!("{name} asks for access as {}", standing(pending))
 }
 
 /// What a device is, or wants to be: its roles, and what it may do in them.
@@ -121,7 +121,7 @@ fn standing(device: &Value) -> String {
     let mut roles = texts(&device["roles"]);
     let role = device["role"].as_str().map(safe);
     roles.extend(role.filter(|role| !roles.contains(role)));
-    let roles = if roles.is_empty() { "nothing in particular".to_owned() } else { roles.join(" and ") };
+    let roles = if roles.is_empty() { "nothing".to_owned() } else { roles.join(" and ") };
     let scopes = texts(&device["scopes"]);
     if scopes.is_empty() { roles } else { format!("{roles} with {}", scopes.join(", ")) }
 }
@@ -134,9 +134,9 @@ fn row(node: &Value) -> Vec<String> {
     let text = |name: &str| safe(node[name].as_str().unwrap_or_default());
     let is = |name: &str| node[name] == true;
     let state = match (is("connected"), is("paired")) {
-        (true, _) => paint(GOOD, "✓ here"),
-        (false, true) => paint(DIM, "away"),
-        (false, false) => paint(WARN, "not let in"),
+        (true, _) => paint(GOOD, "✓ online"),
+        (false, true) => paint(DIM, "offline"),
+        (false, false) => paint(WARN, "not approved"),
     };
     let commands = texts(&node["commands"]);
     let id: String = text("nodeId").chars().take(12).collect();
@@ -155,10 +155,14 @@ async fn approve(client: &Client, id: &str, json: bool) -> Result<Report, Failur
     let request = match ids.as_slice() {
         [one] => *one,
         [] => {
-            return Err(Failure::input(format!("nobody asks to be let in under `{}`", safe(id)))
-                .hint("prowess node list shows who does; a request is forgotten after five minutes"));
+            return Err(Failure::input(format!("there is no access request `{}`", safe(id)))
+                .hint("prowess node list shows the requests; they expire after five minutes"));
         }
-        _ => return Err(Failure::input(format!("several requests begin with `{}`", safe(id))).hint("give more of it")),
+        _ => {
+            return Err(
+                Failure::input(format!("several requests start with `{}`", safe(id))).hint("give more of the id")
+            );
+        }
     };
     let answer = call(client, "device.pair.approve", json!({"requestId": request})).await?;
     if json {
@@ -166,7 +170,7 @@ async fn approve(client: &Client, id: &str, json: bool) -> Result<Report, Failur
     }
     let device = &answer["device"];
     let name = device["displayName"].as_str().or_else(|| device["deviceId"].as_str()).unwrap_or(request);
-    Ok(Report::text(format!("{} is let in as {}\n", safe(name), standing(device))))
+    Ok(Report::text(format!("{} has access as {}\n", safe(name), standing(device))))
 }
 
 async fn remove(client: &Client, wanted: &str, json: bool) -> Result<Report, Failure> {
@@ -179,7 +183,7 @@ async fn remove(client: &Client, wanted: &str, json: bool) -> Result<Report, Fai
     }
     let (id, name) = (safe(&id), safe(&name));
     let who = if name.is_empty() || name == id { id } else { format!("{name} ({id})") };
-    Ok(Report::text(format!("{who} is removed and has to be let in anew\n")))
+    Ok(Report::text(format!("removed {who}; it needs a new approval to come back\n")))
 }
 
 /// The machine that is meant by its id, the beginning of it or its name: its id, and what people call it.
@@ -202,10 +206,10 @@ fn meant(nodes: &Value, devices: &Value, wanted: &str) -> Result<(String, String
     match fitting.into_iter().collect::<Vec<_>>().as_slice() {
         [(id, name)] => Ok(((*id).to_owned(), (*name).to_owned())),
         [] => Err(Failure::input(format!("the gateway has no machine `{shown}`"))
-            .hint("prowess node list shows which there are; give an id, at least four characters of it, or a name")),
+            .hint("prowess node list shows them; give an id, at least its first four characters, or a name")),
         several => {
             let ids: Vec<String> = several.iter().map(|(id, _)| safe(id)).collect();
-            Err(Failure::input(format!("`{shown}` can mean several machines: {}", ids.join(", "))).hint("give the id"))
+            Err(Failure::input(format!("`{shown}` matches several machines: {}", ids.join(", "))).hint("give the id"))
         }
     }
 }
@@ -219,13 +223,13 @@ mod tests {
         let table = [
             (
                 json!({"displayName": "box", "role": "node", "roles": ["node"], "scopes": []}),
-                "box wants to be let in as node",
+                "box asks for access as node",
             ),
             (
                 json!({"clientId": "cli\u{1b}[2J", "role": "node", "roles": ["node", "operator"], "scopes": ["operator.admin"]}),
-                "cli[2J wants to be let in as node and operator with operator.admin",
+                "cli[2J asks for access as node and operator with operator.admin",
             ),
-            (json!({"displayName": "x", "scopes": ["a"]}), "x wants to be let in as nothing in particular with a"),
+            (json!({"displayName": "x", "scopes": ["a"]}), "x asks for access as nothing with a"),
         ];
         for (pending, expected) in table {
             assert_eq!(wish(&pending), expected);
@@ -263,6 +267,6 @@ mod tests {
             "paired": true, "commands": ["system.run", "system.which"],
         });
         let row: Vec<String> = row(&node).iter().map(|cell| anstream::adapter::strip_str(cell).to_string()).collect();
-        assert_eq!(row, ["✓ here", "box[2J", "linux", "system.run, system.which", "0123456789ab"]);
+        assert_eq!(row, ["✓ online", "box[2J", "linux", "system.run, system.which", "0123456789ab"]);
     }
 }

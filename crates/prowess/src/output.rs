@@ -5,12 +5,13 @@ use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
-use comfy_table::presets::UTF8_FULL_CONDENSED;
-use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width};
 use prowess_exec::output::{Cleaner, is_hidden};
 use prowess_host::Failure;
 use prowess_skills::{Problem, Severity, text};
 use serde::Serialize;
+
+pub(crate) use crate::table::table;
+use crate::wrap::{stdout_columns, wrap_all};
 
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
 pub(crate) const BAD: Style = AnsiColor::Red.on_default();
@@ -23,11 +24,13 @@ pub(crate) const BOLD: Style = Style::new().bold();
 pub(crate) struct Report {
     pub(crate) text: String,
     pub(crate) code: u8,
+    /// Whether a terminal gets its lines wrapped between words.
+    wraps: bool,
 }
 
 impl Report {
     pub(crate) fn text(text: impl Into<String>) -> Self {
-        Self { text: text.into(), code: 0 }
+        Self { text: text.into(), code: 0, wraps: false }
     }
 
     /// JSON with two spaces of indent and a final newline.
@@ -37,6 +40,12 @@ impl Report {
         Ok(Self::text(text))
     }
 
+    /// With lines wrapped between words on a terminal, each behind its own indentation.
+    pub(crate) fn wrapped(mut self) -> Self {
+        self.wraps = true;
+        self
+    }
+
     pub(crate) fn code(mut self, code: u8) -> Self {
         self.code = code;
         self
@@ -44,8 +53,9 @@ impl Report {
 
     /// Writes the text; a reader that has gone away is no failure.
     pub(crate) fn print(self) -> Result<(), Failure> {
+        let text = if self.wraps { wrap_all(&self.text, stdout_columns()) } else { self.text };
         let mut out = anstream::stdout().lock();
-        match out.write_all(self.text.as_bytes()).and_then(|()| out.flush()) {
+        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
             Err(error) if error.kind() != ErrorKind::BrokenPipe => {
                 Err(Failure::ours(format!("cannot write the output: {error}")))
             }
@@ -98,34 +108,6 @@ pub(crate) fn short_path(path: &Path, home: &Path) -> String {
 /// `count` things, with the word in the right number.
 pub(crate) fn count(number: usize, word: &str) -> String {
     format!("{number} {word}{}", if number == 1 { "" } else { "s" })
-}
-
-/// The columns of the terminal, else what `COLUMNS` says, else what OpenClaw assumes.
-fn columns() -> u16 {
-    let terminal = terminal_size::terminal_size().map(|(width, _)| width.0);
-    let told = || std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    terminal.or_else(told).unwrap_or(120).max(40)
-}
-
-/// A table that fits the terminal. `fixed` columns keep their width; the others share what is left.
-pub(crate) fn table(header: &[&str], fixed: &[usize], rows: Vec<Vec<String>>) -> String {
-    let mut table = Table::new();
-    table.load_style(UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::DynamicFullWidth);
-    table.set_width(columns()).set_header(header.to_vec());
-    for row in rows {
-        table.add_row(row);
-    }
-    for &index in fixed {
-        if let Some(column) = table.column_mut(index) {
-            column.set_constraint(ColumnConstraint::ContentWidth);
-        }
-    }
-    for index in (0..header.len()).filter(|index| !fixed.contains(index)) {
-        if let Some(column) = table.column_mut(index) {
-            column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(16)));
-        }
-    }
-    format!("{table}\n")
 }
 
 /// A problem on one or two lines, with what to do about it.

@@ -1,13 +1,16 @@
 //! Who answers, as the command line sees them; and one turn with them that a person can stop.
 
 use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use prowess_agent::embedded::MODEL;
 use prowess_agent::event::{End, Event, Events};
 use prowess_agent::message::Usage;
 use prowess_agent::skills::SkillSet;
 use prowess_host::Failure;
 use tokio_util::sync::CancellationToken;
 
+use crate::show::failure;
 use crate::wish::Wish;
 
 /// A conversation.
@@ -59,10 +62,54 @@ impl From<&SkillSet> for Offer {
     }
 }
 
-/// One turn that ends when the model is done or when `wish` comes. Whoever wishes twice does not want to wait for the
-/// good order either.
+/// One turn that ends when the model is done or the user stops it. A second signal ends it without waiting for the model.
+///
+/// A turn whose last command was refused or failed has failed, unless a language model has had the last word on it: the
+/// embedded planner only repeats what the command said, and a dispatched command is all there is.
 pub(crate) async fn turn(partner: &mut impl Partner, message: &str, events: &Events, wish: &mut Wish) -> End {
     let stop = CancellationToken::new();
+    let watch = Arc::new(Mutex::new(LastCall::default()));
+    let watched = watching(events.clone(), &watch);
+    let end = run(partner, message, watched, &stop, wish).await;
+    let last = std::mem::take(&mut *watch.lock().unwrap_or_else(PoisonError::into_inner));
+    let is_planner = partner.model().ends_with(MODEL);
+    match (end, last.failure) {
+        (End::Answered, Some(why)) if is_planner || !last.is_answered => End::Failed(why),
+        (end, _) => end,
+    }
+}
+
+/// How the last tool call of a turn ended.
+#[derive(Default)]
+struct LastCall {
+    /// Why it failed, if it did.
+    failure: Option<String>,
+    /// Whether a model replied after it.
+    is_answered: bool,
+}
+
+/// Passes events on, and notes how calls end.
+fn watching(events: Events, watch: &Arc<Mutex<LastCall>>) -> Events {
+    let watch = Arc::clone(watch);
+    Events::to(move |event| {
+        let mut last = watch.lock().unwrap_or_else(PoisonError::into_inner);
+        match &event {
+            Event::CallEnded { result, .. } => *last = LastCall { failure: failure(result), is_answered: false },
+            Event::Replied { .. } => last.is_answered = true,
+            _ => {}
+        }
+        drop(last);
+        events.tell(event);
+    })
+}
+
+async fn run(
+    partner: &mut impl Partner,
+    message: &str,
+    events: Events,
+    stop: &CancellationToken,
+    wish: &mut Wish,
+) -> End {
     let running = partner.turn(message, events.clone(), stop.clone());
     let mut running = std::pin::pin!(running);
     loop {
@@ -79,7 +126,7 @@ pub(crate) async fn turn(partner: &mut impl Partner, message: &str, events: &Eve
     }
 }
 
-/// The exit code of a turn that ended so: done, failed on what was put in, or stopped as a shell says it.
+/// The exit code of a turn: done, failed, or stopped, which is what a shell says of Ctrl-C.
 pub(crate) fn code(end: &End) -> u8 {
     match end {
         End::Answered => 0,
@@ -91,7 +138,11 @@ pub(crate) fn code(end: &End) -> u8 {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use std::time::Duration;
+
     use prowess_agent::message::StopReason;
+    use prowess_exec::ToolResult;
+    use serde_json::json;
 
     /// Says what it heard, or waits to be stopped when it hears `wait`.
     pub(crate) struct Echo {
@@ -109,6 +160,16 @@ pub(crate) mod tests {
         async fn turn(&mut self, message: &str, events: Events, stop: CancellationToken) -> End {
             self.heard.push(message.to_owned());
             events.tell(Event::Started);
+            if message.starts_with("run") {
+                let code = if message == "run badly" { 6 } else { 0 };
+                events.tell(Event::CallEnded {
+                    id: "1".to_owned(),
+                    tool: "exec".to_owned(),
+                    result: ToolResult::done("", json!({"status": "completed", "exitCode": code})),
+                    took: Duration::ZERO,
+                    summary: String::new(),
+                });
+            }
             let end = if message == "wait" {
                 stop.cancelled().await;
                 End::Interrupted
@@ -132,7 +193,7 @@ pub(crate) mod tests {
 
         async fn choose(&mut self, model: &str) -> Result<(), Failure> {
             if model == "nope" {
-                return Err(Failure::input("there is no model `nope`").hint("prowess models shows what there is"));
+                return Err(Failure::input("there is no model `nope`").hint("prowess models lists them"));
             }
             self.model = model.to_owned();
             Ok(())
@@ -145,6 +206,17 @@ pub(crate) mod tests {
         async fn usage(&self) -> Usage {
             Usage { input: 7, output: 3, ..Usage::default() }.totalled()
         }
+    }
+
+    #[tokio::test]
+    async fn a_failed_command_fails_the_turn_of_the_planner_and_not_that_of_a_model() {
+        let mut wish = Wish::listen().expect("signals");
+        let mut echo = Echo::new();
+        assert_eq!(turn(&mut echo, "run badly", &Events::nobody(), &mut wish).await, End::Answered);
+        echo.model = "prowess/embedded".to_owned();
+        assert_eq!(turn(&mut echo, "run well", &Events::nobody(), &mut wish).await, End::Answered);
+        let failed = turn(&mut echo, "run badly", &Events::nobody(), &mut wish).await;
+        assert_eq!(failed, End::Failed("exit code 6".to_owned()));
     }
 
     #[tokio::test]

@@ -32,22 +32,21 @@ pub(crate) fn perform(cli: &Cli) -> Result<Option<Report>, Failure> {
             with(&target, async |client| sessions::list(&client, json).await)
         }
         Command::Sessions { command: Sessions::Show { key } } => {
-            with(&target, async |client| sessions::show(&client, key, agent, json).await)
+            with(&target, async |client| sessions::show(&client, key.as_deref(), agent, json).await)
         }
         Command::Models(_) => with(&target, async |client| told::models(&client, json).await),
         Command::Prompt(args) => with(&target, async |client| told::prompt(&client, *args, agent, json).await),
-        Command::Skills { command: None | Some(Skills::List { .. }), .. } => {
-            let (eligible, verbose) = match &cli.command {
-                Command::Skills { command: Some(Skills::List { eligible, verbose }), .. } => (*eligible, *verbose),
-                _ => (false, false),
-            };
-            let options = skills::Options { eligible, verbose };
+        Command::Skills { command: None, .. } => {
+            with(&target, async |client| skills::list(&client, skills::Options::default(), agent, json).await)
+        }
+        Command::Skills { command: Some(Skills::List { text, eligible, verbose }), .. } => {
+            let options = skills::Options { words: text, eligible: *eligible, verbose: *verbose };
             with(&target, async |client| skills::list(&client, options, agent, json).await)
         }
         Command::Skills { command: Some(Skills::Info { name }), .. } => {
             with(&target, async |client| skills::info(&client, name, agent, json).await)
         }
-        Command::Skills { command: Some(Skills::Check), .. } => {
+        Command::Skills { command: Some(Skills::Check { .. }), .. } => {
             with(&target, async |client| skills::check(&client, agent, json).await)
         }
         Command::Skills { command: Some(Skills::Prompt { mode, .. }), .. } => {
@@ -56,8 +55,9 @@ pub(crate) fn perform(cli: &Cli) -> Result<Option<Report>, Failure> {
         Command::Config { command: Config::Get { path, .. } } => {
             with(&target, async |client| settings::get(&client, path.as_deref(), json).await)
         }
-        Command::Config { command: Config::Set { path, value } } => {
-            with(&target, async |client| settings::set(&client, path, value, json).await)
+        Command::Config { command: Config::Set { path, value, stdin, force } } => {
+            let asked = crate::config::asked(path, value.as_deref(), *stdin, *force)?;
+            with(&target, async |client| settings::set(&client, asked, json).await)
         }
         Command::Gateway { .. }
         | Command::Node { .. }
@@ -66,7 +66,9 @@ pub(crate) fn perform(cli: &Cli) -> Result<Option<Report>, Failure> {
         _ => match asked {
             // A variable is set once and for all; a flag was meant for this very command.
             Asked::ByVariable => return Ok(None),
-            Asked::ByFlag => Err(Failure::usage("this command works on this machine only").hint("leave --gateway out")),
+            Asked::ByFlag => {
+                Err(Failure::usage("this command does not work over a gateway").hint("leave --gateway out"))
+            }
         },
     };
     report.map(Some)
@@ -79,7 +81,8 @@ fn here_only(command: &Command) -> Result<(), Failure> {
         Command::Skills { command: Some(Skills::Prompt { budget: Some(_), .. }), .. } => "--budget",
         Command::Skills { command: Some(Skills::Prompt { read_tool, .. }), .. } if read_tool != "read" => "--read-tool",
         Command::Skills {
-            command: None | Some(Skills::List { .. } | Skills::Info { .. } | Skills::Check | Skills::Prompt { .. }),
+            command:
+                None | Some(Skills::List { .. } | Skills::Info { .. } | Skills::Check { .. } | Skills::Prompt { .. }),
             options,
         } if options.channel.is_some() => "--channel",
         Command::Run(args) if args.talk.yes_read_only => "--yes-read-only",
@@ -88,7 +91,7 @@ fn here_only(command: &Command) -> Result<(), Failure> {
         _ => return Ok(()),
     };
     Err(Failure::usage(format!("{what} is not available over a gateway"))
-        .hint("it works on the gateway's machine, without --gateway and OPENCLAW_GATEWAY_URL"))
+        .hint("run it on the gateway's machine, without --gateway and OPENCLAW_GATEWAY_URL"))
 }
 
 /// Runs `work` with a connection.
@@ -109,7 +112,7 @@ pub(crate) async fn call(client: &Client, method: &str, params: Value) -> Result
 pub(crate) fn refused(method: &str, error: &CallError) -> Failure {
     let said = safe(&error.to_string());
     if said == format!("unknown method: {method}") {
-        return Failure::input(format!("this gateway cannot answer `{method}`"));
+        return Failure::input(format!("this gateway does not support `{method}`"));
     }
     Failure::input(said)
 }

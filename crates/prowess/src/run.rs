@@ -96,7 +96,7 @@ pub(crate) fn message(words: &[String], images: &[PathBuf]) -> Result<String, Fa
     read.map_err(|error| Failure::input(format!("cannot read the message from stdin: {error}")))?;
     if u64::try_from(text.len()).unwrap_or(u64::MAX) > MAX_MESSAGE_BYTES {
         return Err(Failure::input(format!("the message is longer than {MAX_MESSAGE_BYTES} bytes"))
-            .hint("put it into a file and ask about the file"));
+            .hint("put it in a file and ask about the file"));
     }
     said(text.trim_end())
 }
@@ -104,7 +104,9 @@ pub(crate) fn message(words: &[String], images: &[PathBuf]) -> Result<String, Fa
 /// A message has something to say.
 fn said(text: &str) -> Result<String, Failure> {
     if text.trim().is_empty() {
-        return Err(Failure::usage("the message is empty").hint("say what you want, as in: prowess run \"…\""));
+        return Err(
+            Failure::usage("the message is empty").hint("for example: prowess run \"check the weather in Shanghai\"")
+        );
     }
     Ok(text.to_owned())
 }

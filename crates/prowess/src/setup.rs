@@ -9,7 +9,7 @@ use std::path::Path;
 
 use prowess_config::ConfigFile;
 
-use prowess_host::Failure;
+use prowess_host::{Context, Failure};
 
 use crate::cli::Globals;
 use crate::output::Report;
@@ -34,11 +34,10 @@ const FIRST_RUN: (&str, &str) = (
 );
 
 pub(crate) fn run(globals: &Globals) -> Result<Report, Failure> {
-    let locations = globals.ground().and_then(|ground| ground.locations())?;
-    let workspace = globals.context()?.workspace;
+    let locations = globals.ground_to_edit().and_then(|ground| ground.locations())?;
+    let workspace = Context::load(&globals.ground_to_edit()?)?.workspace;
     let made = prepare(&workspace).map_err(|error| {
-        Failure::input(format!("cannot prepare {}: {error}", workspace.display()))
-            .hint("check that you may write there")
+        Failure::input(format!("cannot create {}: {error}", workspace.display())).hint("check that you can write there")
     })?;
     let mut lines = Vec::new();
     if globals.workspace.is_some() {
@@ -53,8 +52,8 @@ pub(crate) fn run(globals: &Globals) -> Result<Report, Failure> {
         return Report::json(&serde_json::json!({"workspace": workspace.display().to_string(), "created": made}));
     }
     lines.extend(made.iter().map(|name| format!("created {name}")));
-    lines.push(format!("The workspace is {}", workspace.display()));
-    lines.push(format!("Put skills into {}", workspace.join("skills").display()));
+    lines.push(format!("The workspace is ready: {}", workspace.display()));
+    lines.push(format!("Put your skills in {}", workspace.join("skills").display()));
     Ok(Report::text(format!("{}\n", lines.join("\n"))))
 }
 

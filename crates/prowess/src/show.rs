@@ -18,14 +18,15 @@ use prowess_agent::event::{Event, Events};
 use prowess_exec::approver::{Approver, Consent, ToolQuestion};
 use prowess_policy::{Answer, Question};
 
-pub(crate) use call::{label, mark};
+pub(crate) use call::{failure, label, mark};
 use live::{Live, Size};
-use markdown::{Look, Markdown};
+pub(crate) use markdown::{Look, Markdown};
 use spinner::Spinner;
 pub(crate) use turn::{Detail, tokens};
 use turn::{Flow, Step, Turn};
 
 use crate::output::{BOLD, paint};
+use crate::wrap::{stderr_columns, stdout_columns, wrap_message};
 
 /// Shows a turn while it runs. Clones show on the same terminal.
 #[derive(Clone)]
@@ -49,7 +50,7 @@ impl Printer {
         let flow = if stdout.is_terminal() { Flow::Stream } else { Flow::Whole };
         let can_repaint = stdout.is_terminal() && std::env::var_os("TERM").is_some_and(|kind| kind != "dumb");
         let live = can_repaint.then(Live::default);
-        let turn = Turn::new(look, detail, flow, home);
+        let turn = Turn::new(look, detail, flow, home).wrapped(stdout_columns);
         Self(Arc::new(Mutex::new(Screen { turn, live, spinner: Spinner::default() })))
     }
 
@@ -105,7 +106,7 @@ impl Screen {
             }
             Step::Note(line) => self.spinner.aside(|| {
                 // Nothing is left to do when stderr has gone away.
-                let _ = writeln!(anstream::stderr(), "{line}");
+                let _ = writeln!(anstream::stderr(), "{}", wrap_message(line, stderr_columns(), "  "));
             }),
             Step::Busy(label) => self.spinner.turn(label),
             Step::Idle => self.spinner.stop(),

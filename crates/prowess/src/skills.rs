@@ -8,10 +8,13 @@ mod list;
 mod prompt;
 
 use prowess_host::{Context, Failure, View};
-use prowess_skills::{Objection, Skill};
+use prowess_skills::{Objection, ProblemKind, Skill};
 
 use crate::cli::{SkillOptions, Skills};
-use crate::output::{BAD, DIM, GOOD, Report, WARN, paint};
+use crate::output::{BAD, DIM, GOOD, Report, WARN, paint, safe};
+use crate::suggest::did_you_mean;
+
+use check::Detail;
 
 /// Runs one of the skills commands; without one, `list`.
 pub(crate) fn run(
@@ -22,12 +25,12 @@ pub(crate) fn run(
 ) -> Result<Report, Failure> {
     let view = View::load(context, options.channel.as_deref())?;
     match command {
-        None => list::run(&view, list::Options::default(), json),
-        Some(Skills::List { eligible, verbose }) => {
-            list::run(&view, list::Options { eligible: *eligible, verbose: *verbose }, json)
+        None => list::run(&view, &list::Options::default(), json),
+        Some(Skills::List { text, eligible, verbose }) => {
+            list::run(&view, &list::Options { words: text.clone(), eligible: *eligible, verbose: *verbose }, json)
         }
         Some(Skills::Info { name }) => info::run(&view, name, json),
-        Some(Skills::Check) => check::run(&view, json),
+        Some(Skills::Check { all }) => check::run(&view, if *all { Detail::All } else { Detail::Grouped }, json),
         Some(Skills::Explain { name: Some(name) }) => explain::one(&view, name, json),
         Some(Skills::Explain { name: None }) => explain::all(&view, json),
         Some(Skills::Prompt { mode, budget, read_tool }) => prompt::run(&view, *mode, *budget, read_tool, json),
@@ -81,26 +84,23 @@ fn title(skill: &Skill) -> String {
     format!("{} {}", skill.emoji.as_deref().unwrap_or("📦"), skill.name)
 }
 
-/// The skill with this name or key; else a failure that names those with a similar one.
+/// The skill with this name or key; else a failure that suggests similar names.
 fn find<'a>(view: &'a View, name: &str) -> Result<&'a Skill, Failure> {
     view.catalog.find(name).map(AsRef::as_ref).ok_or_else(|| {
-        let near = similar(view, name);
-        let failure = Failure::input(format!("there is no skill `{}`", crate::output::safe(name)));
-        let failure =
-            if near.is_empty() { failure } else { failure.hint(format!("did you mean {}?", near.join(" or "))) };
-        failure.hint("prowess skills list shows all skills, prowess skills explain also what could not be read")
+        let names = view.catalog.skills().iter().map(|skill| skill.name.as_str());
+        let failure = Failure::input(format!("there is no skill `{}`", safe(name)));
+        let failure = did_you_mean(name, names).into_iter().fold(failure, Failure::hint);
+        failure.hint("prowess skills list shows all skills; prowess skills explain also shows what could not be read")
     })
 }
 
-/// Names that differ from `name` only in case, separators or a part.
-fn similar(view: &View, name: &str) -> Vec<String> {
-    let plain = |text: &str| text.to_lowercase().replace([' ', '_', '-', '/'], "");
-    let wanted = plain(name);
-    let near = |other: &str| {
-        let other = plain(other);
-        !wanted.is_empty()
-            && (other == wanted || other.starts_with(&wanted) || (wanted.starts_with(&other) && other.len() > 2))
-    };
-    let names = view.catalog.skills().iter().map(|skill| skill.name.as_str());
-    names.filter(|name| near(name)).take(3).map(|name| format!("`{name}`")).collect()
+/// How many skills were not loaded because of a limit.
+fn over_limit(view: &View) -> usize {
+    view.catalog.broken().iter().filter(|broken| broken.problem.kind == ProblemKind::OverLimit).count()
+}
+
+/// Whether a skill with this name, description and source is what `words` look for: all of them occur in it.
+pub(crate) fn fits(words: &[String], texts: &[&str]) -> bool {
+    let texts: Vec<String> = texts.iter().map(|text| text.to_lowercase()).collect();
+    words.iter().all(|word| texts.iter().any(|text| text.contains(&word.to_lowercase())))
 }

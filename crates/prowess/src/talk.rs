@@ -9,14 +9,14 @@ use prowess_agent::image::Image;
 use prowess_agent::message::Usage;
 use prowess_agent::prompt::SystemPrompt;
 use prowess_agent::provider::Clients;
-use prowess_agent::session::SessionKey;
+use prowess_agent::session::{SessionKey, Sessions};
 use prowess_agent::{Conversation, Delivery, Input, Outcome, Run};
 use prowess_exec::approver::{Approver, ReadOnly};
 use prowess_host::{Context, Failure, Live, Parts, Reads, View, Wanted, Watching, agent, exec, name, sessions};
 use prowess_skills::Mode;
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::{Globals, TalkArgs};
+use crate::cli::{Globals, TalkArgs, WhichSession, fresh_session};
 use crate::exec::person;
 use crate::partner::{Offer, Partner};
 use crate::sessions::stored::spent;
@@ -57,7 +57,7 @@ impl Talk {
         let skills = live.skills();
         let exec = Arc::new(exec(&view.context, Arc::clone(&approver))?);
         let wanted = Wanted {
-            session: args.session.clone(),
+            session: session(args, &sessions(&view.context), view.context.agent.id.as_str())?,
             model: None,
             thinking: args.thinking,
             seconds: args.timeout,
@@ -155,7 +155,7 @@ impl Partner for Talk {
     async fn turn(&mut self, message: &str, events: Events, stop: CancellationToken) -> End {
         self.look_again();
         let Some(conversation) = &mut self.conversation else {
-            return End::Failed("the conversation could not be opened again; leave and come back".to_owned());
+            return End::Failed("the session could not be reopened; leave with /quit and start again".to_owned());
         };
         let next = uuid::Uuid::new_v4().to_string();
         let id = std::mem::replace(&mut self.run, next);
@@ -201,14 +201,35 @@ impl Partner for Talk {
     }
 }
 
-/// A folder that was named has to be there: making it would hide a slip of the pen.
+/// The session that the flags ask for. A name may also be the id of one that has a key.
+fn session(args: &TalkArgs, sessions: &Sessions, agent: &str) -> Result<String, Failure> {
+    match args.which() {
+        WhichSession::New => Ok(fresh_session()),
+        WhichSession::Last => last(sessions),
+        WhichSession::Named(name) => {
+            if sessions.has(&SessionKey::meant(name, agent)).map_err(Failure::input)? {
+                return Ok(name.to_owned());
+            }
+            let by_id = sessions.read(name).ok().and_then(|stored| stored.key);
+            Ok(by_id.unwrap_or_else(|| name.to_owned()))
+        }
+    }
+}
+
+/// The key of the session that was used last.
+pub(crate) fn last(sessions: &Sessions) -> Result<String, Failure> {
+    let last = sessions.keys().map_err(Failure::input)?.next();
+    last.ok_or_else(|| Failure::input("there is no session yet").hint("start one with: prowess run \"MESSAGE\""))
+}
+
+/// A workspace that was named must exist: creating it would hide a typo.
 fn check_workspace(globals: &Globals, context: &Context) -> Result<(), Failure> {
     if globals.workspace.is_none() || context.workspace.is_dir() {
         return Ok(());
     }
     let path = context.workspace.display();
-    Err(Failure::input(format!("the workspace {path} is not a folder that exists"))
-        .hint("name one that does; prowess setup --workspace makes it"))
+    Err(Failure::input(format!("the workspace {path} does not exist"))
+        .hint(format!("create it with: prowess setup --workspace {path}")))
 }
 
 /// The system prompt that a new conversation would begin with.

@@ -23,7 +23,7 @@ fn home(turns: &[Value]) -> Prowess {
 
 fn chat(home: &Prowess) -> Desk {
     let script = format!("scripted:{}", home.path("script.jsonl").display());
-    Desk::sit(home, &["chat", "--model", &script])
+    Desk::sit(home, &["chat", "--session", "main", "--model", &script])
 }
 
 /// What the program noted when it ran.
@@ -33,7 +33,7 @@ fn ran(home: &Prowess) -> String {
 
 /// Everything a person said in the conversation, as it is stored.
 fn said(home: &Prowess) -> Vec<String> {
-    let stored = home.run("sessions export main --format jsonl").ok();
+    let stored = home.run("sessions export --format jsonl").ok();
     let lines = stored.stdout().lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
     let user = lines.filter(|line| line["role"] == "user");
     user.map(|line| line["content"][0]["text"].as_str().expect("text").to_owned()).collect()
@@ -145,7 +145,7 @@ fn ctrl_c_ends_a_command_that_runs() {
 fn ctrl_c_at_the_prompt_clears_it_and_twice_leaves() {
     let home = home(&[json!({"text": "heard"})]);
     let mut desk = chat(&home);
-    desk.see(PROMPT).type_in(&["never mind", CTRL_C]).see("Ctrl-C again or Ctrl-D leaves");
+    desk.see(PROMPT).type_in(&["never mind", CTRL_C]).see("press Ctrl-C again or Ctrl-D to leave");
     desk.say("this").see("heard");
     desk.see(PROMPT).type_in(&[CTRL_C]).see("again").see(PROMPT).type_in(&[CTRL_C]);
     desk.leave().well();
@@ -160,10 +160,10 @@ fn the_chats_own_commands_answer_without_the_model() {
     desk.say("/help").see("/usage").see("Ctrl-D leaves");
     desk.say("/model").see("prowess/scripted");
     desk.say("/model nope").see("no model is called").say("/model").see("prowess/scripted");
-    desk.say("/skills").see("skills here").see("/weather").see("Forecasts for a place.");
+    desk.say("/skills").see("skills").see("/weather").see("Forecasts for a place.");
     desk.say("hello").see("first");
     desk.say("/usage").see("1200").see("34");
-    desk.say("/new").see("a new conversation");
+    desk.say("/new").see("new conversation started");
     desk.say("/usage").see("0");
     desk.say("again").see("first").say("/x marks").see("second");
     desk.say("/quit");
@@ -242,4 +242,50 @@ fn without_watching_it_is_in_the_prompt_of_a_new_conversation() {
     desk.say("again").see("two").say("/new").say("anew").see("three").see(PROMPT).type_in(&[CTRL_D]);
     desk.leave().well();
     assert_eq!(told_of_late(&server), [false, false, true]);
+}
+
+#[test]
+fn a_secret_is_asked_for_and_not_shown() {
+    let home = home(&[]);
+    let mut desk = Desk::sit(&home, &["config", "set", "skills.entries.weather.apiKey"]);
+    desk.see("skills.entries.weather.apiKey (not shown): ")
+        .type_in(&["s3cret-key", ENTER])
+        .see("changed skills.entries");
+    let raw = desk.leave().well();
+    assert!(!raw.contains("s3cret"), "{raw:?}");
+    let shown = home.run("config get skills.entries.weather.apiKey --show-secrets").ok();
+    assert_eq!(shown.stdout(), "s3cret-key\n");
+}
+
+#[test]
+fn everything_fits_eighty_columns_and_breaks_between_words() {
+    let words = "somewhat lengthy sentences about ordinary weather ".repeat(8);
+    let home = home(&[json!({"text": format!("{words}\n\n- {words}\n")})]);
+    let script = format!("scripted:{}", home.path("script.jsonl").display());
+    let lines: [&[&str]; 8] = [
+        &["run", "--model", &script, "hi there, and a long message to be listed in a table of sessions"],
+        &["sessions", "list"],
+        &["sessions", "show"],
+        &["skills", "list"],
+        &["models"],
+        &["doctor"],
+        &["config", "keys"],
+        &["skills", "commands"],
+    ];
+    for line in lines {
+        let raw = Desk::sit_before(80, &home, line).leave().well();
+        let shown = anstream::adapter::strip_str(&raw).to_string();
+        for row in shown.lines() {
+            let row = row.rsplit('\r').find(|part| !part.is_empty()).unwrap_or_default();
+            let width = unicode_width::UnicodeWidthStr::width(row);
+            let is_one_word = row.split_whitespace().any(|word| word.chars().count() > 60);
+            assert!(width <= 80 || is_one_word, "{line:?}: {width} columns\n{row}\n---\n{shown}");
+        }
+        if line[0] == "run" || line == ["sessions", "show"] {
+            for word in ["somewhat", "lengthy", "sentences", "ordinary", "weather"] {
+                let whole = shown.split(|c: char| !c.is_alphabetic()).filter(|part| *part == word).count();
+                assert!(whole >= 16, "{line:?}: {word} is whole {whole} times\n{shown}");
+            }
+        }
+    }
 }

@@ -1,5 +1,8 @@
 //! The command as a person or a script uses it: each test is a sentence.
 
+use std::io::Write;
+use std::process::Stdio;
+
 use prowess_testkit::{Prowess, cases, check_all_but};
 use serde_json::{Value, json};
 
@@ -87,7 +90,7 @@ fn explain_tells_what_stops_a_skill_and_ends_with_commands_that_mend_it() {
     ] {
         assert!(told.stdout().contains(line), "{line}\n{told}");
     }
-    assert_eq!(home.run("skills explain x --json").ok().json()["outcome"], "held-back");
+    assert_eq!(home.run("skills explain x --json").ok().json()["outcome"], "unavailable");
 }
 
 #[test]
@@ -119,7 +122,7 @@ fn explain_names_what_a_skill_shadows_and_accounts_for_every_folder() {
     home.run("skills explain dup").ok().out_has("shadows ~/.openclaw/skills/dup/SKILL.md (managed)");
     home.run("skills explain broken").ok().out_has("the file has no frontmatter").out_has("edit ");
     let account = home.run("skills explain --json").ok().json();
-    let totals = json!({"candidates": 5, "visible": 1, "cut": 0, "hidden": 1, "heldBack": 0, "shadowed": 1, "overLimit": 0, "broken": 2});
+    let totals = json!({"candidates": 5, "visible": 1, "cut": 0, "hidden": 1, "unavailable": 0, "shadowed": 1, "overLimit": 0, "broken": 2});
     assert_eq!(account["totals"], totals);
     home.run("skills explain").ok().out_has("5 candidates = 1 offered + 1 hidden + 1 shadowed + 2 broken");
 }
@@ -196,7 +199,7 @@ fn prompt_keeps_to_a_budget_and_says_what_it_cut() {
     let tokens = home.run("skills prompt --budget 700t --json").ok().json();
     assert!(tokens["tokens"].as_u64().expect("a number") <= 700);
     home.run("skills prompt --budget 3000").ok().out_has("12 with a shortened description");
-    home.run("skills prompt --budget lots").code(2).err_has("give a number of characters");
+    home.run("skills prompt --budget lots").code(2).err_has("write a number of characters");
 }
 
 #[test]
@@ -241,7 +244,7 @@ fn commands_are_listed_and_resolved() {
         .ok()
         .out_has("Calls /github_issues")
         .out_has("open ones");
-    home.run("skills commands --resolve 'hello'").ok().out_has("An ordinary message");
+    home.run("skills commands --resolve 'hello'").ok().out_has("A plain message");
 }
 
 #[test]
@@ -343,21 +346,20 @@ fn plugin_skills_are_found_when_the_plugin_is_enabled() {
 }
 
 #[test]
-fn the_readme_shows_what_really_happens() {
-    let readme = include_str!("../../../README.md").replace("/home/you", "$HOME");
-    let (_, skill) = readme.split_once("<<'EOF'\n").expect("a skill in the README");
+fn the_first_skill_of_a_user_goes_as_its_document_says() {
+    let readme = include_str!("../../../docs/first-skill.md").replace("/home/you", "$HOME");
+    let (_, skill) = readme.split_once("<<'EOF'\n").expect("a skill in the document");
     let (skill, _) = skill.split_once("EOF\n").expect("its end");
     let home = Prowess::new(env!("CARGO_BIN_EXE_prowess"))
         .bin("curl")
         .bin("jq")
-        .env("COLUMNS", "100")
         .file(".openclaw/workspace/skills/greet/SKILL.md", skill);
     let shows = |home: &Prowess, line: &str, shown: fn(&str) -> String| {
         let output = home.run(line).ok();
         let text = shown(output.stdout());
-        assert!(readme.contains(&text), "the README does not show this for `{line}`:\n{text}");
+        assert!(readme.contains(&text), "the document does not show this for `{line}`:\n{text}");
     };
-    shows(&home, "skills list", str::to_owned);
+    shows(&home, "skills list greet", str::to_owned);
     shows(&home, "skills explain greet", str::to_owned);
     let home = home.bin("figlet");
     shows(&home, "skills prompt", |text| {
@@ -369,19 +371,20 @@ fn the_readme_shows_what_really_happens() {
 }
 
 #[test]
-fn tables_fit_the_terminal_and_line_up() {
-    let mut home = prowess()
-        .skill("天気", "全世界の天気予報を調べて、わかりやすくまとめます。旅行の計画にも使えます。", "")
-        .skill("family", "👨‍👩‍👧 emoji in a description that goes on for a while, so that it has to be folded.", "")
-        .skill("plain", "Plain words.", "metadata: {\"openclaw\":{\"emoji\":\"🌤️\"}}");
-    for columns in [60_usize, 80, 133] {
-        home = home.env("COLUMNS", &columns.to_string());
-        let output = home.run("skills list").ok();
-        let lines = output.stdout().lines().filter(|line| line.starts_with(['┌', '│', '╞', '└']));
-        for line in lines {
-            assert_eq!(unicode_width::UnicodeWidthStr::width(line), columns, "{line}");
-        }
-    }
+fn a_table_in_a_pipe_is_plain_and_can_be_searched() {
+    let home = prowess()
+        .skill("天気", "全世界の天気予報を調べて、わかりやすくまとめます。", "")
+        .skill("family", "👨‍👩‍👧 emoji in a description that goes on for a while.", "")
+        .skill("plain", "Plain words about PDF files.", "metadata: {\"openclaw\":{\"emoji\":\"🌤️\"}}");
+    let output = home.run("skills list").ok();
+    assert!(!output.stdout().contains(['┌', '│', '─', '\u{1b}']), "{output}");
+    let rows: Vec<Vec<&str>> = output.stdout().lines().map(|line| line.split('\t').collect()).collect();
+    assert!(rows.iter().any(|row| row.as_slice() == ["Status", "Skill", "Description", "Source"]), "{output}");
+    assert!(rows.iter().any(|row| row.first() == Some(&"✓ ready") && row.get(1) == Some(&"📦 天気")), "{output}");
+    home.run("skills list pdf").ok().out_has("plain").err_has("(1/1 ready)").lacks("family");
+    home.run("skills list pdf words --json").ok().out_has("\"plain\"").lacks("\"family\"");
+    home.run("skills list famliy").ok().out_has("No skill matches `famliy`; did you mean `family`?");
+    home.run("skills info famliy").code(1).err_has("did you mean `family`?");
 }
 
 #[test]
@@ -413,7 +416,7 @@ fn what_is_broken_and_the_exit_code_agree() {
         .config("{ skills: { limits: { maxSkillsLoadedPerSource: 1 } } }")
         .skill("a", "A.", "")
         .skill("b", "B.", "");
-    many.run("skills check").ok().out_has("1 over a limit").lacks("broken");
+    many.run("skills check").ok().out_has("1 not loaded: over a limit").lacks("broken");
     many.run("skills explain b")
         .ok()
         .out_has("over limit")
@@ -446,7 +449,8 @@ fn a_skill_is_found_by_its_folder_too() {
 fn unknown_names_on_the_command_line_are_said_to_be_unknown() {
     let home = prowess().config("{}");
     home.run("skills list --channel nosuch").code(1).err_has("there is no channel `nosuch`");
-    home.run("config set skills.entires.x.enabled false").ok().err_has("did you mean `entries`?");
+    home.run("config set skills.entires.x.enabled false").code(1).err_has("did you mean `skills.entries.x.enabled`?");
+    home.run("config set --force skills.entires.x.enabled false").ok().err_has("did you mean `entries`?");
     home.run("setup --workspace /proc/nowhere").code(1);
     home.run("config get agents.defaults.workspace").code(1);
 }
@@ -476,4 +480,91 @@ fn a_home_that_is_not_text_is_refused_and_nothing_is_written_beside_it() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("the path in HOME is not UTF-8"));
     let beside = std::fs::read_dir(home.home()).expect("a folder").flatten();
     assert!(beside.filter(|entry| entry.file_name().to_string_lossy().starts_with('n')).count() <= 2);
+}
+
+#[test]
+fn a_configuration_file_that_was_named_must_exist() {
+    let home = prowess();
+    for line in ["skills list", "run hi", "doctor --json", "gateway run", "prompt"] {
+        let output = home.run(&format!("{line} --config /nope.json")).code(1);
+        let told = format!("{}{}", output.stdout(), output.stderr());
+        assert!(told.contains("the configuration file /nope.json does not exist"), "{output}");
+    }
+    home.run("config set --config $HOME/new.json skills.load.watch false").ok();
+    home.run("config get --config $HOME/new.json skills.load.watch").ok().out_has("false");
+}
+
+#[test]
+fn a_value_comes_from_stdin_and_json5_is_understood() {
+    let home = prowess();
+    home.run("config set skills.entries.x.apiKey").code(2).err_has("no value").err_has("--stdin");
+    for line in ["config set skills.entries.x.apiKey --stdin", "config set skills.entries.x.apiKey -"] {
+        let mut child = home
+            .command()
+            .args(line.split(' '))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("it starts");
+        child.stdin.take().expect("a pipe").write_all(b"s3cret\n").expect("written");
+        assert!(child.wait().expect("it ends").success(), "{line}");
+        let shown = home.run("config get skills.entries.x.apiKey --show-secrets").ok();
+        assert_eq!(shown.stdout(), "s3cret\n", "{line}");
+        home.run("config unset skills.entries.x.apiKey").ok();
+    }
+    home.run("config set skills.entries.x '{enabled: false, env: {A: \"b\"},}'").ok();
+    home.run("config get skills.entries.x.enabled").ok().out_has("false");
+    home.run("config set skills.entries yes")
+        .code(1)
+        .err_has("must be an object")
+        .err_has("for example: prowess config set");
+    home.run("config set skills.entries '{x:'").code(1).err_has("not valid JSON5");
+    home.run("config get skills.lod.watch").code(1).err_has("did you mean `skills.load.watch`?");
+    home.run("config keys sandbox.kind").ok().out_has("tools.exec.sandbox.kind").lacks("skills.load.watch");
+    home.run("skills list --agent nobody").code(1).err_has("there is no agent `nobody`");
+}
+
+#[test]
+fn completion_knows_skills_sessions_agents_and_settings() {
+    let home = prowess()
+        .skill("weather", "Forecasts for a place.", "")
+        .config("{ agents: { list: [{ id: 'main' }, { id: 'work' }] } }")
+        .file(
+            ".openclaw/agents/main/sessions/sessions.json",
+            r#"{"agent:main:travel":{"sessionId":"0a","updatedAt":1}}"#,
+        )
+        .file(".openclaw/agents/main/sessions/0a.jsonl", "{}\n");
+    for shell in ["bash", "zsh", "fish"] {
+        home.run(&format!("completions {shell}")).ok().out_has("PROWESS_COMPLETE");
+    }
+    let home = home.env("PROWESS_COMPLETE", "fish");
+    for (line, expected) in [
+        ("skills info we", "weather\tForecasts for a place."),
+        ("skills explain we", "weather"),
+        ("sessions show tr", "travel"),
+        ("run --session tr", "travel"),
+        ("skills list --agent wo", "work"),
+        ("run --model emb", "embedded"),
+        ("config set skills.load.wat", "skills.load.watch"),
+        ("config get skills.entries.wea", "skills.entries.weather.enabled"),
+        ("skills ch", "check"),
+    ] {
+        home.run(&format!("-- prowess {line}")).ok().out_has(expected);
+    }
+}
+
+#[test]
+fn many_skills_and_problems_are_a_page() {
+    let mut home = prowess();
+    for number in 0..60 {
+        let text = format!(
+            "---\nname: s{number}\ndescription: Does it: well\nmetadata: {{openclaw: {{requires: {{bins: [nope-1]}}}}}}\n---\n"
+        );
+        home = home.file(&format!(".openclaw/workspace/skills/s{number}/SKILL.md"), text);
+    }
+    let check = home.run("skills check");
+    assert!(check.stdout().lines().count() < 60, "{check}");
+    let check = check.out_has("60 programs not found: nope-1: s0, s1, s10, s11, … (56 more)").out_has("and 59 more:");
+    drop(check);
+    assert!(home.run("skills check --all").stdout().lines().count() > 180);
 }

@@ -203,7 +203,8 @@ fn m_cli_01_02_check_audits_what_is_in_the_prompt_and_what_is_not() {
         .skill("off", "O.", "")
         .skill("unmet", "U.", "metadata: {openclaw: {requires: {bins: [absent]}}}");
     home.run("skills prompt").ok().out_has("Note: 2 of 3 skills are listed").lacks("<name>c</name>");
-    home.run("skills check").ok().out_has("1 not shown: c").out_has("1 shadowed").out_has("1 hidden from the model");
+    let check = home.run("skills check").ok().out_has("1 left out: c").out_has("1 hidden from the model");
+    check.out_has("1 replaced by another skill of the same name");
     let report = home.run("skills check --json").ok().json();
     assert_eq!(report["modelVisible"], json!(["a", "b", "c"]));
     assert_eq!((&report["prompt"]["dropped"], &report["disabled"]), (&json!(["c"]), &json!(["off"])));

@@ -143,7 +143,7 @@ fn a_skill_brings_its_variables_and_programs_to_its_own_runs() {
     home.go("exec run --skill tool -- tool-cli").ok().out_has("cli says sk-canary");
     home.go("exec run --skill tool -- printenv").ok().out_has("TOOL_API_KEY=sk-canary").out_has("TOOL_MODE=fast");
     home.go("exec run -- printenv").ok().lacks("sk-canary").lacks("TOOL_MODE");
-    home.go("exec run -- tool-cli").code(1).err_has("there is no program `tool-cli`");
+    home.go("exec run -- tool-cli").code(1).err_has("`tool-cli` is not installed");
     home.go("exec run --skill nothing -- printenv").code(1).err_has("there is no skill `nothing`");
     home.go("exec check --json --skill tool -- tool-cli").ok().lacks("sk-canary").out_has("\"allow\"");
     let trail = std::fs::read_to_string(home.path(".openclaw/audit/exec.jsonl")).expect("a trail");
@@ -194,7 +194,7 @@ fn a_run_reads_and_writes_its_folder_and_what_it_is_granted() {
 fn an_unknown_sandbox_is_no_sandbox_and_no_run() {
     let home = prowess();
     home.go("approvals allow ls").ok();
-    home.go("exec run --sandbox chroot -- ls").code(2).err_has("there is no sandbox `chroot`");
+    home.go("exec run --sandbox chroot -- ls").code(2).err_has("unknown sandbox `chroot`");
     home.go("exec run --sandbox docker -- ls").code(2);
     home.go("exec run --sandbox off -- ls").ok();
     home.go("exec run --sandbox landlock -- ls").ok();
@@ -223,11 +223,12 @@ fn the_operators_words_decide() {
 #[test]
 fn what_is_allowed_can_be_listed_and_taken_back() {
     let home = prowess();
-    home.go("approvals list").ok().out_has("Nothing is allowed for good");
+    home.go("approvals list").ok().out_has("No rules yet");
     home.go("approvals allow ls").ok().out_has("/usr/bin/ls may run");
-    home.go("approvals allow ls").ok().out_has("was allowed already");
+    home.go("approvals allow ls").ok().out_has("was already allowed");
     home.go("approvals allow --all-agents cat").ok();
-    home.go("approvals allow no-such-program").code(1).err_has("there is no program");
+    home.go("approvals allow no-such-program").code(1).err_has("`no-such-program` is not installed");
+    home.go("approvals allow /no/such/program").code(1).err_has("is not installed");
     home.go("approvals allow ' '").code(2);
     let list = home.go("approvals list --json").ok().json();
     assert_eq!(list["path"], "$HOME/.openclaw/exec-approvals.json");
@@ -240,12 +241,12 @@ fn what_is_allowed_can_be_listed_and_taken_back() {
     assert_eq!(home.go("approvals path").ok().stdout(), "$HOME/.openclaw/exec-approvals.json\n");
     assert_eq!(std::fs::metadata(home.approvals()).expect("it is there").permissions().mode() & 0o777, 0o600);
     assert_eq!((verdict(&home, "ls"), verdict(&home, "cat x")), (json!("allow"), json!("allow")));
-    home.go("approvals revoke /usr/bin/cat").code(1).err_has("has no entry");
+    home.go("approvals revoke /usr/bin/cat").code(1).err_has("has no rule");
     home.go("approvals revoke --all-agents /usr/bin/cat").ok();
     let id =
         list["entries"].as_array().and_then(|list| list.iter().find(|it| it["agent"] == "main")).expect("it")["id"]
             .clone();
-    home.go(&format!("approvals revoke {}", &id.as_str().expect("text")[..8])).ok().out_has("One entry taken back");
+    home.go(&format!("approvals revoke {}", &id.as_str().expect("text")[..8])).ok().out_has("One rule removed");
     assert_eq!((verdict(&home, "ls"), verdict(&home, "cat x")), (json!("ask"), json!("ask")));
 }
 
@@ -270,7 +271,7 @@ fn a_broken_approvals_file_fails_closed_and_is_kept() {
     {
         home.go(line).code(1).err_has("exec-approvals.json");
     }
-    home.go("doctor").code(1).out_has("until then every command is refused");
+    home.go("doctor").code(1).out_has("every command is refused until then");
     assert_eq!(std::fs::read_to_string(home.approvals()).expect("it is there"), broken);
 }
 
@@ -296,9 +297,41 @@ fn the_state_directory_can_be_elsewhere() {
 }
 
 #[test]
+fn a_hint_never_proposes_to_allow_something_harmful() {
+    let home = prowess();
+    for command in ["rm -rf /", "bash x.sh", "sudo rm x", "python3 x.py", "perl -e 1", "dd of=x", "chmod 777 x"] {
+        home.go(&format!("exec check -- '{command}'")).ok().lacks("approvals allow");
+        home.go(&format!("exec run -- '{command}'")).code(1).lacks("approvals allow");
+    }
+    home.go("exec check -- 'touch x'").ok().out_has("prowess approvals allow /usr/bin/touch");
+    home.go("exec check -- no-such-program").ok().out_has("is not installed").lacks("approvals allow");
+    home.go("approvals allow perl").ok();
+    home.go("exec check -- 'perl absent.pl'").ok().out_has("a script that was not found").lacks("from its input");
+}
+
+#[test]
+fn the_doctor_covers_the_model_the_configuration_and_the_gateway() {
+    let home = prowess().config("{ skills: { entires: {} } }").skill("good", "Good.", "");
+    let output = home.go("doctor").ok();
+    for (mark, part) in [("!", "model"), ("✓", "state"), ("!", "configuration"), ("✓", "skills"), ("–", "gateway")]
+    {
+        let line = output.stdout().lines().find(|line| line.starts_with(&format!("{mark} {part}")));
+        assert!(line.is_some(), "{part}\n{output}");
+    }
+    assert!(output.stdout().lines().count() <= 30, "it fits a screen\n{output}");
+    let output = output.out_has("did you mean `entries`?").out_has("prowess config unset").out_has("network");
+    output.out_has("ANTHROPIC_API_KEY").out_has("prowess gateway run");
+    let nowhere = r#"{ models: { providers: { far: { baseUrl: "http://127.0.0.1:9/v1", models: [{ id: "m" }] } } }, agents: { defaults: { model: "far/m" } } }"#;
+    prowess().config(nowhere).go("doctor").code(1).out_has("far/m").out_has("127.0.0.1 is not reachable");
+    let broken = prowess().config("{ skills: ").go("doctor").code(1).out_has("openclaw.json:1:");
+    assert!(broken.stdout().starts_with("✗ configuration"), "{broken}");
+    assert_eq!(prowess().config("[]").go("doctor --json").code(1).json()["findings"][0]["status"], "broken");
+}
+
+#[test]
 fn the_doctor_says_what_works_and_what_to_mind() {
     let home = prowess();
-    home.go("doctor").ok().out_has("landlock").out_has("seccomp").out_has("asked about").out_has("/bin/bash");
+    home.go("doctor").ok().out_has("landlock").out_has("seccomp").out_has("need your approval").out_has("/bin/bash");
     let found = home.go("doctor --json").ok().json();
     assert_eq!(found["ok"], true);
     let findings = found["findings"].as_array().expect("a list");
@@ -307,7 +340,7 @@ fn the_doctor_says_what_works_and_what_to_mind() {
     }
     prowess().config("{ tools: { exec: { security: 'full' } } }").go("doctor").ok().out_has("EVERY command runs");
     let off = prowess().config("{ tools: { exec: { security: 'deny' } } }");
-    off.go("doctor").code(1).out_has("no command may run");
+    off.go("doctor").code(1).out_has("every command is refused (security is deny)");
     assert_eq!(off.go("doctor --json").code(1).json()["ok"], false);
 }
 

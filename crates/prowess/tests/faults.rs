@@ -38,7 +38,7 @@ fn verdict(output: &Output) -> String {
 /// The next message is answered, and the model sees what people said and nothing that makes no sense.
 #[track_caller]
 fn the_conversation_goes_on(home: &Prowess, server: &ModelServer) {
-    home.go(&format!("run {GOOD}")).ok().out_has("All is well.");
+    home.go(&format!("run --continue {GOOD}")).ok().out_has("All is well.");
     let heard = server.requests().last().expect("a request").heard();
     let said: Vec<&str> = heard.iter().filter(|one| matches!(one, Heard::Person(_))).map(Heard::text).collect();
     assert!(said[0].starts_with(BAD) && said[said.len() - 1].ends_with(GOOD), "{heard:?}");
@@ -48,7 +48,7 @@ fn the_conversation_goes_on(home: &Prowess, server: &ModelServer) {
             assert!(matches!(pair[1], Heard::Result(_)), "the call of {name} has no result: {heard:?}");
         }
     }
-    home.go("sessions show main").ok().out_has(BAD).out_has("All is well.");
+    home.go("sessions show").ok().out_has(BAD).out_has("All is well.");
 }
 
 /// Asks, as a person and as a machine; both see that it failed, why, and what to do.
@@ -114,7 +114,7 @@ fn a_fault_that_passes_is_only_a_notice() {
     let output = home.go(&format!("run {GOOD}")).ok();
     assert_eq!(output.stdout(), "All is well.\n");
     output.err_has("↻ loop is busy (529)").err_has("attempt 2").err_has("attempt 3").lacks("✗");
-    let heard = home.go("sessions show main --json").ok().json();
+    let heard = home.go("sessions show --json").ok().json();
     assert_eq!(heard["messages"].as_array().map(Vec::len), Some(2), "only what was said is kept: {heard}");
 }
 
@@ -143,7 +143,7 @@ fn an_answer_that_is_cut_anywhere_is_asked_for_again() {
             assert!(output.stdout().ends_with(&format!("{ANSWER}\n")), "{output}");
             assert!(output.stderr().contains("ended in the middle; attempt 2"), "{output}");
             assert_eq!(server.requests().len(), 2);
-            home.go("run 'was that all?'").ok();
+            home.go("run --continue 'was that all?'").ok();
             let heard = server.requests()[2].heard();
             let said: Vec<&str> = heard.iter().map(Heard::text).collect();
             assert_eq!(said, ["say two lines", ANSWER, "was that all?"], "half an answer is nowhere");
@@ -255,7 +255,7 @@ fn an_interrupt_ends_the_turn_and_keeps_what_was_said() {
         signal(&running, wish);
         let output = running.wait().code(130);
         assert!(output.stdout().contains("\"aborted\":true"), "{output}");
-        let shown = home.go("sessions show main --json").ok().json();
+        let shown = home.go("sessions show --json").ok().json();
         let last = &shown["messages"][1];
         assert_eq!((&last["stopReason"], shown["messages"].as_array().map(Vec::len)), (&json!("aborted"), Some(2)));
         assert!(last["content"][0]["text"].as_str().is_some_and(|text| text.starts_with("The first line.\nMore ")));
@@ -333,11 +333,11 @@ fn a_kill_in_the_middle_of_an_answer_takes_only_that_answer() {
     for api in APIS {
         let (home, server) = in_the_middle(api);
         home.go("run 'before all that'").ok();
-        let running = home.begin(&format!("run --events {BAD}"));
+        let running = home.begin(&format!("run --continue --events {BAD}"));
         eventually("the answer is on its way", || running.stdout().contains("The first line."));
         signal(&running, Signal::KILL);
         running.wait().lacks("\"end\"");
-        home.go(&format!("run {GOOD}")).ok().out_has("All is well.");
+        home.go(&format!("run --continue {GOOD}")).ok().out_has("All is well.");
         let heard = server.requests().last().expect("a request").heard();
         let texts: Vec<&str> = heard.iter().map(Heard::text).collect();
         assert_eq!(texts[..2], ["before all that", "All is well."], "{heard:?}");

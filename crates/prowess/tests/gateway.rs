@@ -7,7 +7,7 @@ mod desk;
 use std::net::TcpListener;
 
 use desk::{Desk, ENTER};
-use prowess_testkit::{ModelServer, Prowess, Running, Turn, eventually, terminate};
+use prowess_testkit::{Heard, ModelServer, Prowess, Running, Turn, eventually, terminate};
 use serde_json::{Value, json};
 
 fn prowess() -> Prowess {
@@ -96,7 +96,7 @@ fn a_token_is_made_once_and_found_again() {
     home.run(&format!("gateway status --gateway {url}")).ok().lacks(&made);
     let wrong = home.run(&format!("gateway status --gateway {url} --token wrong")).code(1);
     wrong
-        .out_has("does not let us in")
+        .out_has("refused the connection")
         .out_has("OPENCLAW_GATEWAY_TOKEN")
         .out_has("gateway.auth.token")
         .lacks("remote.");
@@ -204,13 +204,39 @@ fn a_method_is_called_and_its_refusal_is_told() {
     let home = prowess();
     let served = Served::start(&home, "");
     let url = served.url().to_owned();
-    home.run(&format!("gateway call no.such --gateway {url}")).code(1).err_has("cannot answer `no.such`");
+    home.run(&format!("gateway call no.such --gateway {url}")).code(1).err_has("does not support `no.such`");
     home.run(&format!("gateway call health '{{' --gateway {url}")).code(2).err_has("no JSON");
     for odd in ["[1]", "null", "5"] {
         home.run(&format!("gateway call health '{odd}' --gateway {url}")).code(2).err_has("no JSON object");
     }
     let refused = home.run(&format!("gateway call logs.tail '{{\"limit\": 0}}' --json --gateway {url}")).code(1).json();
     assert_eq!(refused["error"]["code"], "INVALID_REQUEST", "{refused}");
+    served.end().ok();
+}
+
+#[test]
+fn each_run_at_a_gateway_has_a_session_of_its_own_unless_it_continues_one() {
+    let model = ModelServer::answering(prowess_testkit::Chunking::Whole, |request| {
+        let heard = request.heard();
+        Turn::text(&format!("message {}", heard.iter().filter(|one| matches!(one, Heard::Person(_))).count()))
+    });
+    let config = json!({
+        "models": {"providers": {"loop": {"baseUrl": model.base_url(), "models": [{"id": "m"}]}}},
+        "agents": {"defaults": {"model": "loop/m"}},
+    });
+    let home = prowess().config(&config.to_string());
+    let served = Served::start(&home, "");
+    let url = served.url().to_owned();
+    let both = [1, 2].map(|number| home.start(&format!("run --gateway {url} 'hello {number}'")));
+    for running in both {
+        running.wait().ok().out_has("message 1");
+    }
+    home.run(&format!("run --continue --gateway {url} again")).ok().out_has("message 2");
+    home.run(&format!("run --session trip --gateway {url} one")).ok().out_has("message 1");
+    home.run(&format!("run --session trip --gateway {url} two")).ok().out_has("message 2");
+    let listed = home.run(&format!("sessions list --json --gateway {url}")).ok().json();
+    assert_eq!(listed["sessions"].as_array().map(Vec::len), Some(3), "{listed}");
+    home.run(&format!("sessions show --gateway {url}")).ok().out_has("> two");
     served.end().ok();
 }
 
@@ -222,7 +248,7 @@ fn the_configuration_of_a_gateway_is_seen_and_changed() {
     home.run(&format!("config set skills.load.watch false --gateway {url}")).ok().out_has("changed skills.load.watch");
     home.run(&format!("config get skills.load.watch --gateway {url}")).ok().out_has("false");
     home.run(&format!("config get gateway.auth.token --gateway {url}")).ok().out_has("__OPENCLAW_REDACTED__");
-    home.run(&format!("config set gateway.port 4711 --gateway {url}")).ok().out_has("started again");
+    home.run(&format!("config set gateway.port 4711 --gateway {url}")).ok().out_has("restarted");
     home.run(&format!("config set skills.load.watch perhaps --gateway {url}")).code(1).err_has("invalid config");
     served.end().ok();
     let text = std::fs::read_to_string(home.path(".openclaw/openclaw.json")).expect("a configuration");
@@ -250,10 +276,10 @@ fn a_service_is_written_down_and_switched_on_by_the_person() {
 #[test]
 fn what_is_for_this_machine_says_so() {
     let home = prowess();
-    home.run("doctor --gateway ws://127.0.0.1:1").code(2).err_has("on this machine only");
+    home.run("doctor --gateway ws://127.0.0.1:1").code(2).err_has("does not work over a gateway");
     home.run("gateway run --gateway ws://127.0.0.1:1").code(2).err_has("leave --gateway out");
-    home.run("skills list --gateway ws://gateway.example").code(2).err_has("in clear").err_has("ssh -N -L");
-    home.run("skills list --gateway 127.0.0.1").code(2).err_has("no address of a gateway");
+    home.run("skills list --gateway ws://gateway.example").code(2).err_has("unencrypted").err_has("ssh -N -L");
+    home.run("skills list --gateway 127.0.0.1").code(2).err_has("is not a gateway URL");
     home.run("skills list --gateway ws://127.0.0.1:99999").code(2).err_has("`99999`").err_has("65535");
     home.run("skills list --gateway ws://127.0.0.1:1").code(1).err_has("prowess gateway run");
 }

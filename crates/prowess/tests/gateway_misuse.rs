@@ -59,7 +59,7 @@ fn what_a_gateway_cannot_be_asked_for_is_not_left_out_in_silence() {
 fn a_network_that_is_trusted_is_used_without_encryption() {
     // No machine has this address without the name of a network, so it is refused at once.
     let far = "gateway status --gateway ws://[fe80::1]:1";
-    prowess().run(far).code(2).err_has("in clear");
+    prowess().run(far).code(2).err_has("unencrypted");
     let told = prowess().env("OPENCLAW_ALLOW_INSECURE_PRIVATE_WS", "1").run(far).code(1);
     told.out_has("no gateway at").lacks("without encryption");
 }

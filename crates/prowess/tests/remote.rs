@@ -50,7 +50,7 @@ fn nothing(method: &str) -> Vec<Act> {
 fn a_run_elsewhere_is_shown_like_one_here() {
     let stage = Stage::play(|method, params| if method == "agent" { recorded(params) } else { nothing(method) });
     let home = prowess();
-    let told = home.run(&format!("run --gateway {} 'please run it'", stage.url)).ok();
+    let told = home.run(&format!("run --session main --gateway {} 'please run it'", stage.url)).ok();
     let text = told.stdout().replace('\n', " ");
     assert!(text.starts_with("Let me run it. ") && text.contains("All done: out"), "{told}");
     assert!(told.stderr().contains("echo out; echo err"), "{told}");
@@ -79,7 +79,7 @@ fn a_run_that_is_refused_fails_with_the_reason() {
     });
     let home = prowess();
     home.run(&format!("run --gateway {} hi", stage.url)).code(1).err_has("unknown agent id");
-    home.run(&format!("run --gateway {} --token wrong hi", stage.url)).code(1).err_has("does not let us in");
+    home.run(&format!("run --gateway {} --token wrong hi", stage.url)).code(1).err_has("refused the connection");
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn a_run_goes_on_when_the_gateway_comes_back() {
         }
         acts
     });
-    let told = prowess().run(&format!("run --gateway {} hi", stage.url)).ok().err_has("looking for it again");
+    let told = prowess().run(&format!("run --gateway {} hi", stage.url)).ok().err_has("reconnecting");
     assert_eq!(told.stdout().matches("All done: out").count(), 1, "{told}");
     assert_eq!(told.stdout().matches("Let me run it.").count(), 1, "{told}");
     let asked = stage.asked("agent");
@@ -120,7 +120,7 @@ fn who_wishes_so_stops_a_run_elsewhere() {
         other => nothing(other),
     });
     let home = prowess();
-    let running = home.start(&format!("run --gateway {} --events hi", stage.url));
+    let running = home.start(&format!("run --session main --gateway {} --events hi", stage.url));
     eventually("it has begun", || running.stdout().contains("lifecycle"));
     let pid = i32::try_from(running.id()).ok().and_then(Pid::from_raw).expect("a process");
     kill_process(pid, Signal::INT).expect("it is ours");
@@ -192,9 +192,9 @@ fn a_chat_is_held_elsewhere() {
         other => nothing(other),
     });
     let home = prowess();
-    let mut desk = Desk::sit(&home, &["chat", "--gateway", &stage.url]);
-    desk.see("answers; /help").say("please").see("All done: out");
-    desk.say("/skills").see("1 skill here").see("/web_search").say("/new").see("a new conversation");
+    let mut desk = Desk::sit(&home, &["chat", "--session", "main", "--gateway", &stage.url]);
+    desk.see("answers; type /help").say("please").see("All done: out");
+    desk.say("/skills").see("1 skill").see("/web_search").say("/new").see("new conversation started");
     desk.say("/quit");
     desk.leave().well();
     assert_eq!(stage.asked("sessions.reset"), [json!({"key": "agent:main:main"})]);
@@ -254,7 +254,7 @@ fn conversations_elsewhere_are_listed_and_shown() {
     let home = prowess();
     let url = &stage.url;
     let listed = home.run(&format!("sessions list --gateway {url}")).ok();
-    listed.out_has("agent:main:main").out_has("hello[2J there").lacks("Messages");
+    listed.out_has("main\t").out_has("hello[2J there").lacks("Messages");
     let listed = home.run(&format!("sessions list --json --gateway {url}")).ok().json();
     assert!(listed["sessions"][0].get("messages").is_none(), "{listed}");
     let shown = home.run(&format!("sessions show main --gateway {url}")).ok();
@@ -262,7 +262,7 @@ fn conversations_elsewhere_are_listed_and_shown() {
     let shown = home.run(&format!("sessions show main --json --gateway {url}")).ok().json();
     assert!(shown["messages"].is_array() && shown.get("usage").is_none(), "{shown}");
     home.run(&format!("sessions show other --gateway {url}")).code(1).err_has("agent:main:other");
-    home.run(&format!("sessions reset main --gateway {url}")).code(2).err_has("on this machine only");
+    home.run(&format!("sessions reset main --gateway {url}")).code(2).err_has("does not work over a gateway");
 }
 
 #[test]
@@ -316,9 +316,9 @@ fn machines_are_listed_and_let_in() {
     });
     let home = prowess();
     let url = &stage.url;
-    let asks = "new box wants to be let in as operator with operator.admin: prowess node approve req-1234-5678";
+    let asks = "new box asks for access as operator with operator.admin: prowess node approve req-1234-5678";
     home.run(&format!("node list --gateway {url}")).ok().out_has("box").out_has(asks);
-    home.run(&format!("node approve req-1 --gateway {url}")).ok().out_has("new box is let in");
+    home.run(&format!("node approve req-1 --gateway {url}")).ok().out_has("new box has access");
     assert_eq!(stage.asked("device.pair.approve"), [json!({"requestId": "req-1234-5678"})]);
     home.run(&format!("node approve nobody --gateway {url}")).code(1).err_has("prowess node list");
 }
@@ -337,7 +337,7 @@ fn a_machine_is_removed_by_its_id_or_name() {
     });
     let home = prowess();
     let url = &stage.url;
-    home.run(&format!("node remove box --gateway {url}")).ok().out_has("box (0123456789abcdef) is removed");
+    home.run(&format!("node remove box --gateway {url}")).ok().out_has("removed box (0123456789abcdef)");
     let told = home.run(&format!("node remove fedc --json --gateway {url}")).ok().json();
     assert_eq!(told["deviceId"], "fedcba9876543210", "{told}");
     home.run(&format!("node remove 012 --gateway {url}")).code(1).err_has("no machine `012`");

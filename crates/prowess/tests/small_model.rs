@@ -59,5 +59,5 @@ fn its_tokens_are_accounted_for() {
     let usage = &meta["agentMeta"]["usage"];
     assert!(usage["input"].as_u64() > Some(0) && usage["output"].as_u64() > Some(0), "{result}");
     assert_eq!(meta["ledger"]["total"], usage["total"], "{result}");
-    home.run(&format!("-w {PROGRAM} sessions show main")).ok().out_has("what can you do?");
+    home.run(&format!("-w {PROGRAM} sessions show")).ok().out_has("what can you do?");
 }

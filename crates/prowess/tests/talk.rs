@@ -15,11 +15,11 @@ fn help_says_what_each_command_does() {
     let home = prowess();
     let help = home.run("--help").ok();
     for (command, about) in [
-        ("run", "Say something, and see it answered"),
-        ("chat", "Hold a conversation at the terminal"),
-        ("sessions", "See and keep conversations"),
-        ("models", "See which models are configured"),
-        ("prompt", "Print the whole system prompt"),
+        ("run", "Send one message and print the answer"),
+        ("chat", "Start an interactive conversation"),
+        ("sessions", "List, show and export sessions"),
+        ("models", "List the configured models"),
+        ("prompt", "Print the system prompt"),
     ] {
         assert!(help.stdout().contains(&format!("  {command} ")), "{command}\n{help}");
         assert!(help.stdout().contains(about), "{about}\n{help}");
@@ -42,7 +42,7 @@ fn a_mistake_on_the_command_line_is_named() {
     home.run("run hi --timeout soon").code(2).err_has("--timeout");
     home.run("run hi --events --json").code(2).err_has("cannot be used with");
     home.run("sessions show").code(2).err_has("KEY");
-    home.run("sessions export main --format pdf").code(2).err_has("markdown");
+    home.run("sessions export --format pdf").code(2).err_has("markdown");
     home.run("prompt --mode most").code(2).err_has("minimal");
 }
 
@@ -65,16 +65,16 @@ fn an_empty_message_or_name_is_a_mistake() {
         home.run(line).code(2).err_has("the message is empty");
     }
     for (line, why) in [
-        ("run hi --model ''", "name a model"),
-        ("run hi --session ' '", "needs a name"),
-        ("chat --session ''", "needs a name"),
-        ("sessions reset ''", "needs a name"),
+        ("run hi --model ''", "the model name is empty"),
+        ("run hi --session ' '", "the session name is empty"),
+        ("chat --session ''", "the session name is empty"),
+        ("sessions reset ''", "the session name is empty"),
     ] {
         home.run(line).code(2).err_has(why);
     }
     home.run(&format!("run hi --session {}", "x".repeat(201))).code(2).err_has("at most 200 characters");
-    home.run("run hi --session 'a\u{1b}b'").code(2).err_has("no control characters");
-    home.run("run hi --session 'a\u{202e}b'").code(2).err_has("cannot be seen");
+    home.run("run hi --session 'a\u{1b}b'").code(2).err_has("must not contain control characters");
+    home.run("run hi --session 'a\u{202e}b'").code(2).err_has("invisible");
     home.run(&format!("run hi --session {}", "é".repeat(200))).ok();
 }
 
@@ -82,7 +82,7 @@ fn an_empty_message_or_name_is_a_mistake() {
 fn a_workspace_that_was_named_has_to_be_there() {
     let home = prowess();
     for line in ["run hi --workspace $HOME/a/b", "prompt --workspace $HOME/a/b", "chat --workspace $HOME/a/b"] {
-        home.run(line).code(1).err_has("$HOME/a/b is not a folder that exists").err_has("prowess setup --workspace");
+        home.run(line).code(1).err_has("the workspace $HOME/a/b does not exist").err_has("prowess setup --workspace");
         assert!(!home.path("a").exists(), "{line}");
     }
     home.run("run hi").ok();
@@ -92,9 +92,12 @@ fn a_workspace_that_was_named_has_to_be_there() {
 #[test]
 fn a_session_that_is_not_there_cannot_begin_anew() {
     let home = prowess();
-    home.run("sessions reset nosuch").code(1).err_has("there is no session agent:main:nosuch").err_has("sessions list");
+    home.run("sessions reset nosuch")
+        .code(1)
+        .err_has("there is no session `agent:main:nosuch`")
+        .err_has("sessions list");
     home.run("run hi --session work").ok();
-    home.run("sessions reset work").ok().out_has("begins anew");
+    home.run("sessions reset work").ok().out_has("starts over");
     home.run("sessions list").ok().lacks("nosuch");
 }
 
@@ -107,7 +110,7 @@ fn a_pipe_in_place_of_a_file_is_refused() {
     };
     make(".openclaw/agents/main/sessions/sessions.json");
     make(".openclaw/exec-approvals.json");
-    for line in ["run hi", "run hi --new", "sessions list", "sessions show main"] {
+    for line in ["run hi", "run hi --new", "sessions list", "sessions show"] {
         home.run(line).code(1).err_has("sessions.json: it is not a file; move it away");
     }
     home.run("exec check ls").code(1).err_has("exec-approvals.json is not a file");
@@ -129,7 +132,7 @@ fn what_was_mended_is_told_on_stderr() {
             std::fs::write(entry.path(), text).expect("a transcript");
         }
     }
-    home.run("run hi").ok().err_has("! ").err_has("line");
+    home.run("run --continue hi").ok().err_has("! ").err_has("line");
 }
 
 #[test]
@@ -170,9 +173,9 @@ fn an_answer_that_is_cut_or_empty_is_noticed_once() {
     let home = prowess().file("cut.json", &turns).file("silent.json", json!([{"text": ""}]).to_string());
     let cut = home.run("run hi --model scripted:$HOME/cut.json").ok();
     assert_eq!(cut.stderr().matches("cut").count() - cut.stderr().matches("cut.json").count(), 1, "{cut}");
-    home.run("sessions show main").ok().out_has("! cut off at its length limit");
+    home.run("sessions show").ok().out_has("! cut off at its length limit");
     let silent = home.run("run hi --model scripted:$HOME/silent.json").ok();
-    assert_eq!(silent.stderr().matches("answered without a word").count(), 1, "{silent}");
+    assert_eq!(silent.stderr().matches("gave an empty answer").count(), 1, "{silent}");
 }
 
 #[test]
@@ -210,10 +213,10 @@ fn addresses_are_shown_without_their_secrets() {
 fn an_export_for_machines_is_json() {
     let home = prowess();
     home.run("run 'hi \u{202e}there'").ok();
-    assert!(home.run("sessions export main --json").ok().json()["messages"].is_array());
-    home.run("sessions export main --json --format jsonl").ok().out_has("\\u202e").lacks("\u{202e}");
-    home.run("sessions export main").ok().out_has("# Conversation").lacks("\u{202e}");
-    home.run("sessions show main").ok().out_has("estimates, for no model was asked");
+    assert!(home.run("sessions export --json").ok().json()["messages"].is_array());
+    home.run("sessions export --json --format jsonl").ok().out_has("\\u202e").lacks("\u{202e}");
+    home.run("sessions export").ok().out_has("# Session").lacks("\u{202e}");
+    home.run("sessions show").ok().out_has("estimated: no model was asked");
 }
 
 #[test]

@@ -124,7 +124,9 @@ impl Objection {
                 "approve it when you are asked; a standing rule for this program would cover far more".to_owned()
             }
             Self::NotFound(name) => format!("install {name}, or add its directory to PATH"),
-            Self::ReachesFarther(Farther { kind: Kind::MissingScript, .. }) => "check the path of the script".to_owned(),
+            Self::ReachesFarther(Farther { kind: Kind::MissingScript, .. }) => {
+                "check the path of the script".to_owned()
+            }
             Self::ReadsFrom(_) => "name the file as an argument, where the program takes one".to_owned(),
             Self::WritesTo(_) => "leave the redirection out, or let an allowed program write the file".to_owned(),
             Self::Evaluates(_) => "write the value itself, or use the plain variable".to_owned(),

@@ -31,7 +31,7 @@ pub(super) fn resolve(id: &str, decision: Decision, globals: &Globals) -> Result
         let id = whole(&client, id).await?;
         let settled = questions::resolve(&client, &id, decision.word()).await;
         settled.map_err(|error| {
-            refused("exec.approval.resolve", &error).hint("it may have been answered already, or nobody waits any more")
+            refused("exec.approval.resolve", &error).hint("it may already be answered, or the run may have ended")
         })?;
         if globals.json {
             return Report::json(&json!({"ok": true, "id": id, "decision": decision.word()}));
@@ -49,7 +49,10 @@ async fn whole(client: &Client, id: &str) -> Result<String, Failure> {
     match fitting.as_slice() {
         [one] => Ok(one.clone()),
         [] => Ok(id.to_owned()),
-        _ => Err(Failure::input(format!("several questions begin with `{}`", safe(id))).hint("give more of it")),
+        _ => {
+            Err(Failure::input(format!("several approval requests start with `{}`", safe(id)))
+                .hint("give more of the id"))
+        }
     }
 }
 
@@ -96,7 +99,7 @@ impl Watch {
         let mut client = first;
         loop {
             self.one_connection(&client, &mut desk).await;
-            self.note("the gateway is gone; looking for it again");
+            self.note("lost the gateway; reconnecting");
             let mut backoff = Backoff::default();
             client = loop {
                 tokio::time::sleep(backoff.pause()).await;
@@ -122,7 +125,7 @@ impl Watch {
             tokio::select! {
                 event = heard.recv() => match event {
                     Ok(event) => self.hear(&event, desk),
-                    Err(RecvError::Lagged(_)) => self.note("some of what happened was told too fast to be heard"),
+                    Err(RecvError::Lagged(_)) => self.note("some events were missed because they came too fast"),
                     Err(RecvError::Closed) => return,
                 },
                 _ = client.ended() => return,
@@ -150,7 +153,7 @@ impl Watch {
     async fn tell_gateway(&self, client: &Client, id: &str, answer: Option<Answer>) {
         let Some(answer) = answer else { return self.note(&questions::unanswered(id, &self.target.url)) };
         if let Err(error) = questions::resolve(client, id, questions::word(answer)).await {
-            self.note(&format!("the answer was not taken: {}", safe(&error.to_string())));
+            self.note(&format!("the gateway did not accept the answer: {}", safe(&error.to_string())));
         }
     }
 

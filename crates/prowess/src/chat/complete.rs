@@ -12,12 +12,12 @@ const MAX_LISTED: usize = 200;
 
 /// What the chat itself understands, and what that does.
 pub(crate) const BUILT_IN: [(&str, &str); 7] = [
-    ("help", "what can be typed here"),
-    ("new", "begin a new conversation"),
-    ("model", "say which model answers, or choose another"),
-    ("skills", "list the skills of this conversation"),
-    ("skill", "call on a skill by its name"),
-    ("usage", "tokens of this conversation"),
+    ("help", "show this help"),
+    ("new", "start a new conversation"),
+    ("model", "show the model, or switch to another"),
+    ("skills", "list the skills"),
+    ("skill", "use a skill by its name"),
+    ("usage", "show the tokens used so far"),
     ("quit", "leave"),
 ];
 
@@ -164,7 +164,7 @@ mod tests {
             ("/wea", Some(("ther", "ther  Forecasts."))),
             ("/weather", Some(("", "  Forecasts."))),
             ("/we", None),
-            ("/skill", Some(("", "  call on a skill by its name"))),
+            ("/skill", Some(("", "  use a skill by its name"))),
             ("look at $web", Some(("-search", "-search  Searches."))),
             ("$", None),
             ("hello", None),

@@ -135,7 +135,7 @@ fn read_line(from: &mut impl BufRead) -> Result<Typed, Failure> {
     }
     if u64::try_from(line.len()).unwrap_or(u64::MAX) > MAX_MESSAGE_BYTES {
         return Err(Failure::input(format!("the message is longer than {MAX_MESSAGE_BYTES} bytes"))
-            .hint("put it into a file and ask about the file"));
+            .hint("put it in a file and ask about the file"));
     }
     let line = String::from_utf8(line).map_err(|_| Failure::input("the message is not UTF-8"))?;
     Ok(Typed::Line(line.trim_end_matches(['\n', '\r']).to_owned()))

@@ -15,7 +15,7 @@ use crate::talk::Talk;
 
 pub(crate) fn run(args: &TalkArgs, globals: &Globals) -> Result<Report, Failure> {
     if globals.json {
-        return Err(Failure::usage("a chat is for people").hint("prowess run --json is for programs"));
+        return Err(Failure::usage("chat has no --json").hint("for programs: prowess run --json"));
     }
     let context = globals.context()?;
     let detail = if args.verbose { Detail::Verbose } else { Detail::Normal };
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &TalkArgs, globals: &Globals) -> Result<Report, Failure>
         let mut talk = Talk::open(globals, args, &printer)?;
         let is_person = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
         let lines = if is_person {
-            super::tell(&paint(DIM, &format!("{} answers; /help says what can be typed", safe(&talk.model()))));
+            super::tell(&paint(DIM, &format!("{} answers; type /help for help", safe(&talk.model()))));
             Lines::person(&context.locations.state_dir, Words::of(&talk.skills()))?
         } else {
             Lines::Pipe

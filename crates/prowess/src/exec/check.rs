@@ -52,16 +52,16 @@ fn objection(objection: &Objection) -> Value {
 
 fn text(judgment: &Judgment) -> String {
     let (style, word, meaning) = match judgment.verdict() {
-        Verdict::Allow => (GOOD, "allow", "it would run without a question"),
-        Verdict::Ask => (WARN, "ask", "a person would be asked first"),
-        Verdict::Deny => (BAD, "deny", "it would not run"),
+        Verdict::Allow => (GOOD, "allow", "it would run without asking"),
+        Verdict::Ask => (WARN, "ask", "it needs your approval"),
+        Verdict::Deny => (BAD, "deny", "it would be refused"),
     };
     let mut text = format!("{}  {}\n", paint(style, word), paint(DIM, meaning));
     for objection in judgment.objections() {
         let _ = writeln!(text, "  {} {}", paint(WARN, "!"), shown(&objection.to_string()));
     }
     if judgment.verdict() == Verdict::Allow && judgment.segments().iter().any(|segment| segment.standing.is_err()) {
-        let _ = writeln!(text, "  {} every command may run here: security is full", paint(WARN, "!"));
+        let _ = writeln!(text, "  {} every command may run: security is full", paint(WARN, "!"));
     }
     for segment in judgment.segments() {
         let _ = writeln!(text, "\n  {}", paint(BOLD, &shown(&segment.text).to_string()));
@@ -81,7 +81,7 @@ fn text(judgment: &Judgment) -> String {
     }
     let remedies = judgment.remedies();
     if !remedies.is_empty() {
-        text.push_str("\nTo change that:\n");
+        text.push_str("\nTo change this:\n");
     }
     for remedy in remedies {
         let _ = writeln!(text, "  {}", shown(&remedy));
@@ -91,9 +91,9 @@ fn text(judgment: &Judgment) -> String {
 
 fn covered(cover: &Cover) -> String {
     match cover {
-        Cover::Allowlist { pattern, .. } => format!("by the entry {}", shown(pattern)),
+        Cover::Allowlist { pattern, .. } => format!("by the rule {}", shown(pattern)),
         Cover::SafeBin => "as a safe program that only filters its input".to_owned(),
-        Cover::SkillBin => "as a program of a skill".to_owned(),
-        Cover::Builtin => "as a harmless command of the shell itself".to_owned(),
+        Cover::SkillBin => "as a program that a skill needs".to_owned(),
+        Cover::Builtin => "as a harmless shell builtin".to_owned(),
     }
 }

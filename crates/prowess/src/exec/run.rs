@@ -40,7 +40,8 @@ fn apply(options: &RunArgs, settings: &mut ExecSettings) -> Result<(), Failure> 
     let here = std::env::current_dir().map_err(Failure::ours)?;
     let absolute = |paths: &[std::path::PathBuf]| paths.iter().map(|path| here.join(path)).collect::<Vec<_>>();
     if let Some(missing) = options.read.iter().chain(&options.write).find(|path| !here.join(path).exists()) {
-        return Err(Failure::input(format!("there is no {}", missing.display())).hint("grant what is there"));
+        return Err(Failure::input(format!("{} does not exist", missing.display()))
+            .hint("--read and --write need existing paths"));
     }
     let grants = Grants {
         read: absolute(&options.read),
@@ -53,13 +54,13 @@ fn apply(options: &RunArgs, settings: &mut ExecSettings) -> Result<(), Failure> 
         let section = json!({ "sandbox": { "kind": kind } });
         settings.sandbox = ExecSettings::read(&section, &serde_json::Value::Null).sandbox;
         if let SandboxChoice::Unknown(word) = &settings.sandbox {
-            return Err(Failure::usage(format!("there is no sandbox `{word}` to be had here")).hint(
+            return Err(Failure::usage(format!("unknown sandbox `{word}`")).hint(
                 "use auto, landlock, bubblewrap or off; docker and podman need a container, in tools.exec.sandbox",
             ));
         }
     }
     if settings.sandbox == SandboxChoice::Off {
-        let _ = writeln!(anstream::stderr(), "warning: no sandbox; the command can reach all that you can");
+        let _ = writeln!(anstream::stderr(), "warning: no sandbox; the command can do everything that you can");
     }
     Ok(())
 }
@@ -90,8 +91,10 @@ async fn as_it_comes(handle: Handle, mut wish: Wish) -> Result<Report, Failure> 
     }
     let outcome = ended(&handle, &mut wish).await;
     let told = match (&outcome.exit, &outcome.signal) {
-        (Exit::TimedOut, _) => Some("the command took too long and was ended; --timeout gives it more".to_owned()),
-        (_, Some(signal)) => Some(format!("the command was ended by {signal}")),
+        (Exit::TimedOut, _) => {
+            Some("the command took too long and was stopped; --timeout SECONDS gives it more time".to_owned())
+        }
+        (_, Some(signal)) => Some(format!("the command was stopped by {signal}")),
         _ => None,
     };
     if let Some(told) = told {

@@ -6,6 +6,8 @@ use prowess_exec::Setting;
 use prowess_host::{Context, Failure, Shares, View, base};
 
 use crate::cli::{CommandArgs, Globals};
+use crate::output::safe;
+use crate::suggest::did_you_mean;
 
 /// What the command line says about a command's surroundings.
 #[derive(Clone, Copy)]
@@ -47,7 +49,12 @@ pub(crate) fn setting(context: Context, scope: &Scope<'_>) -> Result<Setting, Fa
     let Setting { mut skills, mut readable, .. } = setting;
     for name in scope.skills {
         let skill = view.catalog.find(name).ok_or_else(|| {
-            Failure::input(format!("there is no skill `{name}`")).hint("prowess skills list shows what there is")
+            let names = view.catalog.skills().iter().map(|skill| skill.name.as_str());
+            let failure = Failure::input(format!("there is no skill `{}`", safe(name)));
+            did_you_mean(name, names)
+                .into_iter()
+                .fold(failure, Failure::hint)
+                .hint("prowess skills list shows all skills")
         })?;
         skills.push(shares.share(skill)?);
         readable.push(skill.dir().to_owned());

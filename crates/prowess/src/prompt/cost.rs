@@ -12,7 +12,7 @@ pub(crate) fn page(parts: &[Measured]) -> String {
         .map(|part| vec![safe(&part.name), part.chars.to_string(), part.tokens.to_string(), percent(part.share)])
         .collect();
     let (chars, tokens) = sums(parts);
-    rows.push(vec!["all".to_owned(), chars.to_string(), tokens.to_string(), String::new()]);
+    rows.push(vec!["total".to_owned(), chars.to_string(), tokens.to_string(), String::new()]);
     table(&["Part", "Characters", "Tokens", "Share"], &[1, 2, 3], rows)
 }
 
@@ -24,6 +24,6 @@ mod tests {
 
     #[test]
     fn the_sum_is_told_too() {
-        assert!(page(&measure([("skills", "word word")])).contains("all"));
+        assert!(page(&measure([("skills", "word word")])).contains("total"));
     }
 }

@@ -1,4 +1,4 @@
-//! Conversations that a gateway keeps.
+//! Sessions that a gateway keeps.
 
 use prowess_agent::message::Message;
 use prowess_agent::session::{MAIN, SessionKey};
@@ -7,12 +7,32 @@ use prowess_host::Failure;
 use serde_json::{Value, json};
 
 use super::call;
+use crate::cli::{TalkArgs, WhichSession, fresh_session};
 use crate::output::{Report, count};
 use crate::sessions::told::{Line, Row, Source, Told};
 use crate::sessions::{list as table, show as shown};
 
 /// How many messages a gateway gives at once.
 const MAX_MESSAGES: u64 = 1000;
+
+/// The session that the flags ask for.
+pub(super) async fn chosen(client: &Client, args: &TalkArgs, agent: &str) -> Result<SessionKey, Failure> {
+    match args.which() {
+        WhichSession::New => Ok(SessionKey::meant(&fresh_session(), agent)),
+        WhichSession::Named(name) => Ok(SessionKey::meant(name, agent)),
+        WhichSession::Last => last(client, agent).await,
+    }
+}
+
+/// The session of `agent` that was used last.
+async fn last(client: &Client, agent: &str) -> Result<SessionKey, Failure> {
+    let answer = call(client, "sessions.list", json!({"agentId": agent, "limit": 1})).await?;
+    let key = answer["sessions"][0]["key"].as_str().map(|key| SessionKey::meant(key, agent));
+    key.ok_or_else(|| {
+        Failure::input(format!("the agent {agent} has no session at this gateway yet"))
+            .hint("start one with: prowess run --gateway URL \"MESSAGE\"")
+    })
+}
 
 /// Which conversations are there?
 pub(super) async fn list(client: &Client, json: bool) -> Result<Report, Failure> {
@@ -39,15 +59,23 @@ fn row(session: &Value) -> Row {
 }
 
 /// What was said in one of them?
-pub(super) async fn show(client: &Client, key: &str, agent: Option<&str>, json: bool) -> Result<Report, Failure> {
+pub(super) async fn show(
+    client: &Client,
+    key: Option<&str>,
+    agent: Option<&str>,
+    json: bool,
+) -> Result<Report, Failure> {
     let default = &client.hello()["snapshot"]["sessionDefaults"]["defaultAgentId"];
     let agent = agent.or(default.as_str()).unwrap_or(MAIN);
-    let key = SessionKey::meant(key, agent).to_string();
+    let key = match key {
+        Some(key) => SessionKey::meant(key, agent).to_string(),
+        None => last(client, agent).await?.to_string(),
+    };
     let answer = call(client, "chat.history", json!({"sessionKey": key, "limit": MAX_MESSAGES})).await?;
     let told = told(&key, &answer);
     if told.lines.is_empty() {
-        return Err(Failure::input(format!("the gateway has no conversation {key}"))
-            .hint("prowess sessions list --gateway URL shows which there are"));
+        return Err(Failure::input(format!("the gateway has no session {key}"))
+            .hint("prowess sessions list --gateway URL lists its sessions"));
     }
     shown::report(&told, std::path::Path::new("/nonexistent"), json)
 }
@@ -60,7 +88,7 @@ fn told(key: &str, answer: &Value) -> Told {
     let mut problems = Vec::new();
     let lost = messages.len() - lines.len();
     if lost > 0 {
-        problems.push(format!("{} cannot be read", count(lost, "message")));
+        problems.push(format!("{} could not be read", count(lost, "message")));
     }
     let id = answer["sessionId"].as_str().unwrap_or_default().to_owned();
     Told { key: Some(key.to_owned()), id, lines, problems, source: Source::Gateway, ..Told::default() }

@@ -6,6 +6,7 @@ use prowess_host::Failure;
 use serde_json::{Value, json};
 
 use super::call;
+use crate::config::Asked;
 use crate::output::{Report, safe};
 
 /// What is set?
@@ -19,8 +20,8 @@ pub(super) async fn get(client: &Client, path: Option<&str>, json: bool) -> Resu
         _ => value.get(step),
     });
     let Some(value) = found else {
-        return Err(Failure::input(format!("`{place}` is not set at the gateway"))
-            .hint("prowess config get --gateway URL shows everything that is set"));
+        return Err(Failure::input(format!("`{place}` is not set on the gateway"))
+            .hint("prowess config get --gateway URL shows what is set"));
     };
     if json {
         return Report::json(&json!({"path": path, "value": value, "layer": "gateway", "origin": answer["path"]}));
@@ -32,11 +33,11 @@ pub(super) async fn get(client: &Client, path: Option<&str>, json: bool) -> Resu
 }
 
 /// Changes one value.
-pub(super) async fn set(client: &Client, path: &str, value: &str, json: bool) -> Result<Report, Failure> {
-    let place: KeyPath = path.parse().map_err(Failure::input)?;
-    let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
+pub(super) async fn set(client: &Client, asked: Asked, json: bool) -> Result<Report, Failure> {
+    let Asked { path: place, value, .. } = asked;
+    let path = place.to_string();
     if value.is_null() {
-        return Err(Failure::usage("null removes a value, and set does not").hint("give the value that it should have"));
+        return Err(Failure::usage("null would remove the value").hint("config set needs a value"));
     }
     let base = call(client, "config.get", json!({})).await?["hash"].clone();
     // The same rules as in a file decide what a path means.
@@ -49,7 +50,7 @@ pub(super) async fn set(client: &Client, path: &str, value: &str, json: bool) ->
     let mut text = format!("changed {path} in {file}\n");
     let waiting = answer["restart"]["waiting"].as_array().is_some_and(|waiting| !waiting.is_empty());
     if waiting {
-        text.push_str("it applies when the gateway is started again\n");
+        text.push_str("it takes effect when the gateway is restarted\n");
     }
     Ok(Report::text(text))
 }

@@ -9,13 +9,17 @@ use serde_json::{Value, json};
 
 use super::call;
 use crate::output::{BAD, BOLD, DIM, GOOD, Report, WARN, paint, safe, table};
+use crate::skills::fits;
+use crate::suggest::did_you_mean;
 
 /// How much of a description a row shows.
 const SHORT_DESCRIPTION: usize = 120;
 
 /// What is left out and what is added.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Options {
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Options<'a> {
+    /// What to look for; empty means everything.
+    pub(super) words: &'a [String],
     pub(super) eligible: bool,
     pub(super) verbose: bool,
 }
@@ -31,20 +35,23 @@ fn rows(status: &Value) -> &[Value] {
 
 pub(super) async fn list(
     client: &Client,
-    options: Options,
+    options: Options<'_>,
     agent: Option<&str>,
     json: bool,
 ) -> Result<Report, Failure> {
     let mut status = status(client, agent).await?;
-    if let Some(skills) = status["skills"].as_array_mut().filter(|_| options.eligible) {
-        skills.retain(|skill| skill["eligible"] == true);
+    if let Some(skills) = status["skills"].as_array_mut() {
+        let text = |skill: &Value, name: &str| skill[name].as_str().unwrap_or_default().to_owned();
+        let texts = |skill: &Value| ["name", "skillKey", "description", "source"].map(|name| text(skill, name));
+        skills.retain(|skill| fits(options.words, &texts(skill).each_ref().map(String::as_str)));
+        skills.retain(|skill| !options.eligible || skill["eligible"] == true);
     }
     if json {
         return Report::json(&status);
     }
     let skills = rows(&status);
     if skills.is_empty() {
-        return Ok(Report::text("No skills found.\n"));
+        return Ok(Report::text("The gateway has no such skills.\n"));
     }
     let ready = skills.iter().filter(|skill| skill["eligible"] == true).count();
     let heading = paint(BOLD, &format!("Skills ({ready}/{} ready)", skills.len()));
@@ -94,8 +101,10 @@ pub(super) async fn info(client: &Client, name: &str, agent: Option<&str>, json:
     let status = status(client, agent).await?;
     let found = rows(&status).iter().find(|skill| skill["name"] == name || skill["skillKey"] == name);
     let Some(skill) = found else {
-        return Err(Failure::input(format!("the gateway has no skill `{}`", safe(name)))
-            .hint("prowess skills list --gateway URL shows which there are"));
+        let failure = Failure::input(format!("the gateway has no skill `{}`", safe(name)));
+        let near = did_you_mean(name, rows(&status).iter().filter_map(|skill| skill["name"].as_str()));
+        let failure = near.into_iter().fold(failure, Failure::hint);
+        return Err(failure.hint("prowess skills list --gateway URL lists its skills"));
     };
     if json {
         return Report::json(skill);

@@ -62,10 +62,11 @@ impl RemoteTalk {
         let client = target.connect().await?;
         let known = &client.hello()["snapshot"]["sessionDefaults"]["defaultAgentId"];
         let agent = globals.agent.as_deref().or(known.as_str()).unwrap_or(MAIN).to_owned();
+        let key = super::sessions::chosen(&client, args, &agent).await?;
         let mut talk = Self {
             target,
             client,
-            key: SessionKey::meant(&args.session, &agent),
+            key,
             printer: printer.clone(),
             thinking: args.thinking.map(thinking),
             seconds: args.timeout,
@@ -128,7 +129,7 @@ impl RemoteTalk {
         let mut last = CallError::Gone("the connection has ended".to_owned());
         let mut backoff = Backoff::default();
         for _ in 0..AGAIN {
-            let why = "the gateway is gone; looking for it again".to_owned();
+            let why = "lost the gateway; reconnecting".to_owned();
             events.tell(Event::Notice(why));
             tokio::select! {
                 () = tokio::time::sleep(backoff.pause()) => {}
@@ -158,7 +159,7 @@ impl RemoteTalk {
                 event = heard.recv() => match event {
                     Ok(event) => self.hear(&event.name, &event.payload, run),
                     Err(broadcast::error::RecvError::Lagged(_)) => {
-                        run.events.tell(Event::Notice("some of what happened was told too fast to be heard".to_owned()));
+                        run.events.tell(Event::Notice("some events were missed because they came too fast".to_owned()));
                         run.feed.begin_again();
                     }
                     Err(broadcast::error::RecvError::Closed) => {
@@ -377,7 +378,7 @@ pub(crate) fn run(args: &MessageArgs, globals: &Globals, target: Target) -> Resu
 /// `prowess chat` with an agent of a gateway.
 pub(crate) fn chat(args: &TalkArgs, globals: &Globals, target: Target) -> Result<Report, Failure> {
     if globals.json {
-        return Err(Failure::usage("a chat is for people").hint("prowess run --json is for programs"));
+        return Err(Failure::usage("chat has no --json").hint("for programs: prowess run --json"));
     }
     let state_dir = globals.ground()?.locations()?.state_dir;
     let printer = printer(args);
@@ -389,7 +390,7 @@ pub(crate) fn chat(args: &TalkArgs, globals: &Globals, target: Target) -> Result
         talk.look().await;
         let is_person = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
         let lines = if is_person {
-            let who = format!("{} at {} answers; /help says what can be typed", safe(&talk.model()), safe(&url));
+            let who = format!("{} at {} answers; type /help for help", safe(&talk.model()), safe(&url));
             tell(&paint(DIM, &who));
             Lines::person(&state_dir, Words::of(&talk.skills()))?
         } else {

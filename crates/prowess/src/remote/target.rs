@@ -43,7 +43,7 @@ pub(crate) enum Asked {
 impl Target {
     /// The gateway that the command line or a variable names, if one does.
     pub(crate) fn asked(globals: &Globals) -> Result<Option<(Self, Asked)>, Failure> {
-        let ground = globals.ground()?;
+        let ground = globals.ground_to_edit()?;
         let by_variable = || ground.env.text("OPENCLAW_GATEWAY_URL").map(|url| (url.to_owned(), Asked::ByVariable));
         let given = globals.remote.gateway.as_ref().map(|url| (url.trim().to_owned(), Asked::ByFlag));
         let Some((url, asked)) = given.or_else(by_variable) else { return Ok(None) };
@@ -74,7 +74,7 @@ impl Target {
     fn at(url: String, token: Option<&str>, known: &Known<'_>) -> Result<Self, Failure> {
         check(&url, known.env)?;
         let secret = match token.map(str::trim) {
-            Some("") => return Err(Failure::usage("the token is empty").hint("leave --token out, or give one")),
+            Some("") => return Err(Failure::usage("the token is empty").hint("give a token, or leave --token out")),
             Some(token) => Some((Kind::Token, Secret::new(token))),
             None => known.secret(&url),
         };
@@ -112,7 +112,7 @@ impl Target {
         };
         let details = &said["details"];
         let said_so = safe(&without_advice(&error.to_string(), details));
-        let failure = Failure::input(format!("the gateway at {url} does not let us in: {said_so}"));
+        let failure = Failure::input(format!("the gateway at {url} refused the connection: {said_so}"));
         advice(&self.url, details).into_iter().fold(failure, Failure::hint)
     }
 }
@@ -123,18 +123,18 @@ pub(crate) fn advice(url: &str, details: &Value) -> Vec<String> {
     let (word, name, flag) = match code {
         "PAIRING_REQUIRED" => {
             let id = safe(details["requestId"].as_str().unwrap_or("ID"));
-            return vec![format!("let this device in on the gateway's machine: prowess node approve {id}")];
+            return vec![format!("approve this device on the gateway's machine: prowess node approve {id}")];
         }
         "AUTH_PASSWORD_MISSING" | "AUTH_PASSWORD_MISMATCH" => ("password", "OPENCLAW_GATEWAY_PASSWORD", ""),
         "" | "AUTH_TOKEN_MISSING" | "AUTH_TOKEN_MISMATCH" => ("token", "OPENCLAW_GATEWAY_TOKEN", " or --token"),
         // The gateway has said itself what to do.
         _ => return Vec::new(),
     };
-    let mut hints = vec![format!("give its {word} with {name}{flag}")];
+    let mut hints = vec![format!("set its {word} with {name}{flag}")];
     if is_here(url) {
-        hints.push(format!("a gateway that runs on this machine has it as gateway.auth.{word} in its configuration"));
+        hints.push(format!("for a gateway on this machine, it is gateway.auth.{word} in the configuration"));
     } else {
-        hints.push(format!("or write it into gateway.remote.{word}, beside this address as gateway.remote.url"));
+        hints.push(format!("or set gateway.remote.{word}, together with this URL as gateway.remote.url"));
     }
     hints
 }
@@ -213,23 +213,23 @@ fn is_here(url: &str) -> bool {
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// Refuses what is no address of a gateway, and what would show the token to a whole network.
+/// Refuses what is not a gateway URL, and what would show the token to a whole network.
 fn check(url: &str, env: &Env) -> Result<(), Failure> {
-    let example = "write it as in ws://127.0.0.1:18789";
+    let example = "for example: ws://127.0.0.1:18789";
     let Some(Parts { scheme, host, port }) = parts(url).filter(|parts| !parts.host.is_empty()) else {
-        return Err(Failure::usage(format!("`{}` is no address of a gateway", safe(url))).hint(example));
+        return Err(Failure::usage(format!("`{}` is not a gateway URL", safe(url))).hint(example));
     };
     if let Some(port) = port.filter(|port| !port.parse::<u16>().is_ok_and(|port| port > 0)) {
-        let what = format!("`{}` has no port that there is: `{}`", safe(url), safe(port));
-        return Err(Failure::usage(what).hint("ports go from 1 to 65535"));
+        let what = format!("`{}` has an invalid port: `{}`", safe(url), safe(port));
+        return Err(Failure::usage(what).hint("use a port from 1 to 65535"));
     }
     match scheme {
         "wss" => Ok(()),
         "ws" if is_here(url) || env.text("OPENCLAW_ALLOW_INSECURE_PRIVATE_WS") == Some("1") => Ok(()),
-        "ws" => Err(Failure::usage(format!("ws:// to {} would send the token in clear", safe(host)))
+        "ws" => Err(Failure::usage(format!("ws:// to {} would send the token unencrypted", safe(host)))
             .hint("go through a tunnel: ssh -N -L 18789:127.0.0.1:18789 HOST, then --gateway ws://127.0.0.1:18789")
             .hint("OPENCLAW_ALLOW_INSECURE_PRIVATE_WS=1 allows it on a network that you trust")),
-        _ => Err(Failure::usage(format!("`{}` is no address of a gateway", safe(url))).hint(example)),
+        _ => Err(Failure::usage(format!("`{}` is not a gateway URL", safe(url))).hint(example)),
     }
 }
 
@@ -277,8 +277,8 @@ mod tests {
             let error = Box::new(json!({"message": said, "details": {"code": code}}));
             let failure = target.unreachable(&CallError::Refused { error, payload: None });
             let word = place.rsplit('.').next().expect("a word");
-            assert!(failure.message.ends_with("does not let us in: unauthorized: no"), "{failure}");
-            assert!(failure.hints[0].starts_with(&format!("give its {word} with OPENCLAW_GATEWAY_")), "{failure}");
+            assert!(failure.message.ends_with("refused the connection: unauthorized: no"), "{failure}");
+            assert!(failure.hints[0].starts_with(&format!("set its {word} with OPENCLAW_GATEWAY_")), "{failure}");
             assert!(failure.hints[1].contains(place), "{failure}");
             assert_eq!(failure.hints[0].contains("--token"), word == "token", "{failure}");
         }

@@ -1,4 +1,4 @@
-//! `sessions export`: a conversation to keep or to hand on.
+//! `sessions export`: a session as a file.
 
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
@@ -12,7 +12,7 @@ use prowess_host::Failure;
 
 use super::list::time;
 use super::show::shape;
-use super::told::{Told, ending};
+use super::told::{Told, ending, typed};
 use crate::cli::Format;
 use crate::output::{Report, cleaned, count, safe, visible};
 
@@ -33,18 +33,19 @@ pub(crate) fn render(told: &Told, format: Format) -> Result<String, Failure> {
 pub(crate) fn save(text: &str, path: &Path) -> Result<(), Failure> {
     let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     made.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| {
-        Failure::input(format!("cannot write {}: {error}", path.display())).hint("name a file that is not there yet")
+        Failure::input(format!("cannot write {}: {error}", path.display()))
+            .hint("choose a file that does not exist yet")
     })
 }
 
 /// What was done, for the person.
 pub(crate) fn done(told: &Told, path: &Path) -> Report {
-    Report::text(format!("{} in {}\n", count(told.lines.len(), "message"), path.display()))
+    Report::text(format!("wrote {} to {}\n", count(told.lines.len(), "message"), path.display()))
 }
 
 fn markdown(told: &Told) -> String {
     let name = told.key.as_deref().map_or_else(|| safe(&told.id), safe);
-    let mut text = format!("# Conversation {name}\n\n- id: {}\n", safe(&told.id));
+    let mut text = format!("# Session {name}\n\n- id: {}\n", safe(&told.id));
     let skills = told.skills();
     if !skills.is_empty() {
         let _ = writeln!(text, "- skills: {}", safe(&skills.join(", ")));
@@ -53,8 +54,12 @@ fn markdown(told: &Told) -> String {
     for line in &told.lines {
         match &line.message {
             Message::User(user) => {
-                let _ = writeln!(text, "\n## Person, {}\n", time(user.timestamp));
-                blocks(&mut text, &user.content);
+                let _ = writeln!(text, "\n## User, {}\n", time(user.timestamp));
+                let _ = writeln!(text, "{}", cleaned(&typed(user)).trim_end());
+                let pictures = user.content.iter().filter(|block| block.as_text().is_none()).count();
+                if pictures > 0 {
+                    let _ = writeln!(text, "\n({})", count(pictures, "attachment"));
+                }
             }
             Message::Assistant(assistant) => {
                 let who = safe(&format!("{}/{}", assistant.provider, assistant.model));
@@ -65,7 +70,7 @@ fn markdown(told: &Told) -> String {
                 }
             }
             Message::ToolResult(reply) => {
-                let word = if reply.is_error { "failed" } else { "gave back" };
+                let word = if reply.is_error { "failed" } else { "returned" };
                 let _ = writeln!(text, "\n`{}` {word}:\n\n{}", safe(&reply.tool_name), fenced(&reply.text(), ""));
             }
         }
@@ -93,7 +98,7 @@ fn blocks(text: &mut String, blocks: &[Block]) {
             Block::Image(image) => {
                 let _ = writeln!(text, "(an image: {}, {} bytes)", safe(&image.mime_type), image.bytes());
             }
-            Block::Other(_) => text.push_str("(something that is not text)\n"),
+            Block::Other(_) => text.push_str("(an attachment)\n"),
         }
     }
 }
@@ -117,12 +122,12 @@ mod tests {
     fn markdown_has_everything_that_was_said() {
         let text = render(&weather(), Format::Markdown).expect("text");
         for wanted in [
-            "# Conversation agent:main:main",
+            "# Session agent:main:main",
             "- skills: weather",
-            "## Person, 1970-01-01 00:00\n\ncheck the weather\n",
+            "## User, 1970-01-01 00:00\n\ncheck the weather\n",
             "## Model local/m, ",
             "Calls `exec`:\n\n```json\n{\n  \"command\": \"curl wttr.in\"\n}\n```",
-            "`read` gave back:\n\n````\n```sh\ncurl wttr.in\n```\n````",
+            "`read` returned:\n\n````\n```sh\ncurl wttr.in\n```\n````",
             "It is sunny.",
         ] {
             assert!(text.contains(wanted), "{wanted}\n---\n{text}");

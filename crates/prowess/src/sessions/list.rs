@@ -1,6 +1,7 @@
-//! `sessions list`: which conversations are there?
+//! `sessions list`: which sessions are there?
 
 use jiff::Timestamp;
+use prowess_agent::session::SessionKey;
 use prowess_host::Failure;
 use prowess_skills::text::shorten;
 use serde_json::json;
@@ -19,16 +20,15 @@ pub(crate) fn report(rows: &[Row], json: bool) -> Result<Report, Failure> {
         return Report::json(&json!({"sessions": rows.iter().map(shape).collect::<Vec<_>>()}));
     }
     if rows.is_empty() {
-        return Ok(Report::text("No conversations yet. Begin one with: prowess run \"…\"\n"));
+        return Ok(Report::text("No sessions yet. Start one with: prowess run \"MESSAGE\"\n"));
     }
-    // A gateway may not tell how many there are.
+    // A gateway may not say how many messages there are.
     let is_counted = rows.iter().any(|row| row.messages.is_some());
+    let agent = only_agent(rows);
     let cells = rows.iter().map(|row| {
-        let mut cells = vec![
-            row.key.as_deref().map_or_else(|| "(set aside)".to_owned(), safe),
-            row.id.chars().take(SHORT_ID).collect(),
-            time(row.updated),
-        ];
+        let id: String = row.id.chars().take(SHORT_ID).collect();
+        let name = row.key.as_deref().map_or_else(|| format!("{id} (no name)"), |key| short_key(key, agent.as_deref()));
+        let mut cells = vec![name, time(row.updated)];
         if is_counted {
             cells.push(row.messages.map_or_else(String::new, |number| number.to_string()));
         }
@@ -38,10 +38,25 @@ pub(crate) fn report(rows: &[Row], json: bool) -> Result<Report, Failure> {
     });
     let cells = cells.collect();
     Ok(Report::text(if is_counted {
-        table(&["Session", "Id", "Last used (UTC)", "Messages", "Model", "Begins with"], &[1, 2, 3], cells)
+        table(&["Session", "Last used (UTC)", "Messages", "Model", "First message"], &[1, 2], cells)
     } else {
-        table(&["Session", "Id", "Last used (UTC)", "Model", "Begins with"], &[1, 2], cells)
+        table(&["Session", "Last used (UTC)", "Model", "First message"], &[1], cells)
     }))
+}
+
+/// The agent that all these sessions belong to; nothing when there are several.
+fn only_agent(rows: &[Row]) -> Option<String> {
+    let mut agents = rows.iter().filter_map(|row| row.key.as_deref().and_then(SessionKey::parse));
+    let first = agents.next()?;
+    agents.all(|other| other.agent() == first.agent()).then(|| first.agent().to_owned())
+}
+
+/// A key as short as it can be typed: an agent's own sessions do not need its name.
+fn short_key(key: &str, agent: Option<&str>) -> String {
+    match SessionKey::parse(key).filter(|parsed| Some(parsed.agent()) == agent) {
+        Some(parsed) => safe(parsed.rest()),
+        None => safe(key),
+    }
 }
 
 fn shape(row: &Row) -> serde_json::Value {
@@ -80,10 +95,13 @@ mod tests {
     fn a_conversation_is_a_row() {
         let rows = [row(Some("agent:main:main"), "check\u{1b}[2J the weather"), row(None, "old")];
         let text = report(&rows, false).expect("a report").text;
-        for wanted in ["agent:main:main", "01234567 ", "2026-01-01 00:00", "check[2J the weather", "(set aside)"] {
+        for wanted in ["main\t", "01234567 (no name)", "2026-01-01 00:00", "check[2J the weather"] {
             assert!(text.contains(wanted), "{wanted}\n{text}");
         }
-        assert!(report(&[], false).expect("a report").text.contains("No conversations yet"));
+        assert!(report(&[], false).expect("a report").text.contains("No sessions yet"));
+        let two = [row(Some("agent:main:main"), "x"), row(Some("agent:work:main"), "y")];
+        let text = report(&two, false).expect("a report").text;
+        assert!(text.contains("agent:main:main") && text.contains("agent:work:main"), "{text}");
         let json = report(&rows, true).expect("a report").text;
         let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
         assert_eq!(json["sessions"][0]["updatedAt"], 1_767_225_600_000_u64);

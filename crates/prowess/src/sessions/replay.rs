@@ -1,4 +1,4 @@
-//! `sessions replay`: a conversation as it looked when it was held. Nothing is run and nobody is asked.
+//! `sessions replay`: a session the way it looked when it ran. Nothing is run and no model is asked.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use prowess_agent::message::{Assistant, Block, Message};
 use prowess_host::Failure;
 use serde_json::{Value, json};
 
-use super::told::{Broken, Told, ending, result};
+use super::told::{Broken, Told, ending, result, typed};
 use crate::output::Report;
 use crate::show::Printer;
 
@@ -48,10 +48,7 @@ pub(crate) fn scenes(told: &Told) -> Vec<Scene> {
     let mut replied = 0;
     for (index, line) in told.lines.iter().enumerate() {
         match &line.message {
-            Message::User(user) => {
-                let words: Vec<&str> = user.content.iter().filter_map(Block::as_text).collect();
-                scenes.push(Scene::Said(words.join("\n")));
-            }
+            Message::User(user) => scenes.push(Scene::Said(typed(user))),
             Message::Assistant(assistant) => {
                 replied = assistant.timestamp;
                 scenes.extend(spoken(assistant).into_iter().map(Scene::Happened));

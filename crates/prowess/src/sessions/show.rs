@@ -8,12 +8,13 @@ use prowess_host::Failure;
 use prowess_skills::text::shorten;
 use serde_json::{Map, Value, json};
 
-use super::told::{Broken, Costs, Line, Source, Told, ending, result};
-use crate::output::{BAD, BOLD, DIM, GOOD, Report, WARN, count, paint, safe, short_path, table};
-use crate::show::{label, mark, tokens};
+use super::told::{Broken, Costs, Line, Source, Told, ending, result, typed};
+use crate::output::{BAD, BOLD, DIM, GOOD, Report, WARN, cleaned, count, paint, safe, short_path, table};
+use crate::show::{Look, Markdown, label, mark, tokens};
+use crate::wrap::{stdout_columns, wrap};
 
-/// How much of a message is shown, in UTF-16 units; `export` has all of it.
-const MAX_TEXT: usize = 400;
+/// How much of a reason is shown, in UTF-16 units.
+const MAX_REASON: usize = 400;
 
 pub(crate) fn report(told: &Told, home: &Path, json: bool) -> Result<Report, Failure> {
     if json { Report::json(&shape(told)) } else { Ok(Report::text(text(told, home))) }
@@ -54,7 +55,7 @@ pub(super) fn shape(told: &Told) -> Value {
 }
 
 fn text(told: &Told, home: &Path) -> String {
-    let name = told.key.as_deref().map_or_else(|| "set aside".to_owned(), safe);
+    let name = told.key.as_deref().map_or_else(|| "(no name)".to_owned(), safe);
     let mut text = format!("{}  {}\n", paint(BOLD, &name), paint(DIM, &safe(&told.id)));
     if told.source == Source::File {
         let _ = writeln!(text, "{}", paint(DIM, &short_path(&told.path, home)));
@@ -66,7 +67,7 @@ fn text(told: &Told, home: &Path) -> String {
     for (index, line) in told.lines.iter().enumerate() {
         said(&mut text, told, index, line, home);
     }
-    let estimate = if told.is_estimated() { "; estimates, for no model was asked" } else { "" };
+    let estimate = if told.is_estimated() { " (estimated: no model was asked)" } else { "" };
     let _ = write!(text, "\n{}", count(told.lines.len(), "message"));
     if told.is_counted() {
         let _ = write!(text, ", {}{estimate}", tokens(&told.usage()));
@@ -79,25 +80,27 @@ fn text(told: &Told, home: &Path) -> String {
 fn said(text: &mut String, told: &Told, index: usize, line: &Line, home: &Path) {
     match &line.message {
         Message::User(user) => {
-            let words: Vec<&str> = user.content.iter().filter_map(|block| block.as_text()).collect();
-            let _ = writeln!(text, "{} {}", paint(BOLD, ">"), shorten(&words.join(" "), MAX_TEXT));
+            for (index, line) in cleaned(typed(user).trim_end()).lines().enumerate() {
+                let mark = if index == 0 { ">" } else { " " };
+                let _ = writeln!(text, "{}", wrap(&format!("{} {line}", paint(BOLD, mark)), stdout_columns(), "  "));
+            }
         }
         Message::Assistant(assistant) => {
-            let words = assistant.text();
-            if !words.trim().is_empty() {
-                let _ = writeln!(text, "{}", shorten(words.trim(), MAX_TEXT));
-            }
+            let mut answer = Markdown::new(Look::Plain).wrapped(stdout_columns);
+            text.push_str(&answer.push(assistant.text().trim()));
+            text.push_str(&answer.finish());
             if let Some((broken, why)) = ending(assistant) {
                 let (style, sign) = match broken {
                     Broken::Cut => (WARN, "!"),
                     Broken::Stopped => (WARN, "■"),
                     Broken::Failed => (BAD, "✗"),
                 };
-                let _ = writeln!(text, "{} {}", paint(style, sign), shorten(why, MAX_TEXT));
+                let _ = writeln!(text, "{} {}", paint(style, sign), shorten(why, MAX_REASON));
             }
         }
         Message::ToolResult(reply) => {
-            let _ = writeln!(text, "{} {}", paint(DIM, "▸"), called(told, index, reply, home));
+            let call = format!("{} {}", paint(DIM, "▸"), called(told, index, reply, home));
+            let _ = writeln!(text, "{}", wrap(&call, stdout_columns(), "  "));
             for skill in &line.reads {
                 let _ = writeln!(text, "{} {} (read)", paint(GOOD, "●"), paint(BOLD, &safe(skill)));
             }
@@ -134,8 +137,8 @@ fn ledger(costs: &Costs) -> String {
             .iter()
             .map(|(name, sum)| vec![format!("({})", safe(name)), blank(), blank(), blank(), number(*sum)]),
     );
-    rows.push(vec!["all".to_owned(), blank(), blank(), blank(), number(costs.total)]);
-    format!("\nTokens by skill\n{}", table(&["Skill", "List", "Instructions", "Output", "All"], &[1, 2, 3, 4], rows))
+    rows.push(vec!["total".to_owned(), blank(), blank(), blank(), number(costs.total)]);
+    format!("\nTokens by skill\n{}", table(&["Skill", "List", "Instructions", "Output", "Total"], &[1, 2, 3, 4], rows))
 }
 
 #[cfg(test)]

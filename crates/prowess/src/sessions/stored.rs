@@ -1,8 +1,8 @@
-//! The glue between conversations on disk and what is shown of them.
+//! Sessions on disk, and what is shown of them.
 
 use prowess_agent::ledger::{Account, Ledger, Mark, Marked};
 use prowess_agent::message::{Message, Usage};
-use prowess_agent::session::{Listed, SessionKey, Sessions, Stored, note};
+use prowess_agent::session::{Listed, ReadError, SessionKey, Sessions, Stored, note};
 use prowess_host::Failure;
 use serde::Deserialize;
 use serde_json::Value;
@@ -12,20 +12,25 @@ use super::{export, list, replay, show};
 use crate::cli::{self, Format, Globals};
 use crate::output::{Report, count, safe};
 use crate::show::{Detail, Printer};
+use crate::suggest::did_you_mean;
+use crate::talk::last;
 
 /// Runs one of the sessions commands.
 pub(crate) fn run(command: &cli::Sessions, globals: &Globals) -> Result<Report, Failure> {
     let context = globals.context()?;
     let sessions = Sessions::new(&context.locations.state_dir, context.agent.id.as_str());
-    let read = |key: &str| sessions.read(key).map(told).map_err(Failure::input);
+    let read = |key: Option<&str>| {
+        let key = key.map_or_else(|| last(&sessions), |key| Ok(key.to_owned()))?;
+        sessions.read(&key).map(told).map_err(|error| unread(&sessions, &key, &error))
+    };
     match command {
         cli::Sessions::List => {
             let rows: Vec<Row> = sessions.list().map_err(Failure::input)?.into_iter().map(row).collect();
             list::report(&rows, globals.json)
         }
-        cli::Sessions::Show { key } => show::report(&read(key)?, context.user_home(), globals.json),
+        cli::Sessions::Show { key } => show::report(&read(key.as_deref())?, context.user_home(), globals.json),
         cli::Sessions::Replay { key, verbose } => {
-            let told = read(key)?;
+            let told = read(key.as_deref())?;
             if globals.json {
                 return replay::report(&told);
             }
@@ -34,7 +39,7 @@ pub(crate) fn run(command: &cli::Sessions, globals: &Globals) -> Result<Report, 
             Ok(Report::text(""))
         }
         cli::Sessions::Export { key, format, output } => {
-            let told = read(key)?;
+            let told = read(key.as_deref())?;
             let format = format.unwrap_or(if globals.json { Format::Json } else { Format::Markdown });
             let text = export::render(&told, format)?;
             match output {
@@ -45,8 +50,8 @@ pub(crate) fn run(command: &cli::Sessions, globals: &Globals) -> Result<Report, 
         cli::Sessions::Reset { key } => {
             let key = SessionKey::meant(key, context.agent.id.as_str());
             if !sessions.has(&key).map_err(Failure::input)? {
-                return Err(Failure::input(format!("there is no session {key}"))
-                    .hint("prowess sessions list shows which there are"));
+                let error = ReadError::Unknown(key.to_string());
+                return Err(unread(&sessions, &key.to_string(), &error));
             }
             let begun = sessions.reset(&key).map_err(Failure::input)?;
             if let Some(notice) = &begun.mended {
@@ -55,9 +60,20 @@ pub(crate) fn run(command: &cli::Sessions, globals: &Globals) -> Result<Report, 
             if globals.json {
                 return Report::json(&serde_json::json!({"key": key.to_string(), "sessionId": begun.id}));
             }
-            Ok(Report::text(format!("{key} begins anew; what was said before is kept aside\n")))
+            Ok(Report::text(format!("{key} starts over; its old messages are kept as a session without a name\n")))
         }
     }
+}
+
+/// Why a session cannot be shown, with the keys that are close to what was asked for.
+fn unread(sessions: &Sessions, wanted: &str, error: &ReadError) -> Failure {
+    let ReadError::Unknown(_) = error else { return Failure::input(error) };
+    let failure = Failure::input(format!("there is no session `{}`", safe(wanted)));
+    let keys: Vec<String> = sessions.list().into_iter().flatten().filter_map(|listed| listed.key).collect();
+    let name = |key: &str| SessionKey::parse(key).map_or_else(|| key.to_owned(), |key| key.rest().to_owned());
+    let names: Vec<String> = keys.iter().map(|key| name(key)).collect();
+    let near = did_you_mean(&name(wanted), names.iter().map(String::as_str));
+    near.into_iter().fold(failure, Failure::hint).hint("prowess sessions list shows all of them")
 }
 
 fn row(listed: Listed) -> Row {
@@ -79,7 +95,7 @@ fn told(stored: Stored) -> Told {
     }
     let mut problems = stored.mended;
     if unreadable > 0 {
-        problems.push(format!("{} cannot be read", count(unreadable, "message")));
+        problems.push(format!("{} could not be read", count(unreadable, "message")));
     }
     let costs = costs(&stored.entries);
     Told { key: stored.key, id: stored.id, path: stored.path, lines, costs, problems, source: Source::File }

@@ -1,7 +1,8 @@
 //! A conversation as it is shown: messages, what they brought, and what it cost.
 
 use prowess_agent::embedded::PROVIDER;
-use prowess_agent::message::{Assistant, Message, StopReason, ToolCall, Usage};
+use prowess_agent::message::{Assistant, Block, Message, StopReason, ToolCall, Usage, User};
+use prowess_agent::slash;
 use prowess_exec::ToolResult;
 use prowess_exec::tool::Content;
 use serde_json::Value;
@@ -66,6 +67,12 @@ pub(crate) struct SkillCost {
     pub(crate) catalog: u64,
     pub(crate) body: u64,
     pub(crate) output: u64,
+}
+
+/// What a user typed, without what was put before it for the model.
+pub(crate) fn typed(user: &User) -> String {
+    let words: Vec<&str> = user.content.iter().filter_map(Block::as_text).collect();
+    slash::typed(&words.join("\n")).to_owned()
 }
 
 impl Costs {

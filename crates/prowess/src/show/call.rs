@@ -69,10 +69,19 @@ fn outcome(result: &ToolResult) -> Outcome {
         return Outcome::Bad(reason(why.strip_prefix(said).unwrap_or(&why)));
     }
     match (status, result.details["exitCode"].as_i64()) {
-        ("running", _) => Outcome::Runs("goes on in the background".to_owned()),
-        ("approval-pending", _) => Outcome::Runs("waits for an approval".to_owned()),
+        ("running", _) => Outcome::Runs("running in the background".to_owned()),
+        ("approval-pending", _) => Outcome::Runs("waiting for your approval".to_owned()),
         (_, Some(code)) if code != 0 => Outcome::Bad(format!("exit code {code}")),
         _ => Outcome::Done,
+    }
+}
+
+/// Why a call has not done what it should, if it has not: it failed, was refused, or still needs an approval.
+pub(crate) fn failure(result: &ToolResult) -> Option<String> {
+    match outcome(result) {
+        Outcome::Bad(why) => Some(why),
+        Outcome::Runs(how) if result.details["status"] == "approval-pending" => Some(how),
+        Outcome::Runs(_) | Outcome::Done => None,
     }
 }
 
@@ -139,7 +148,7 @@ mod tests {
             ),
             (
                 ToolResult::done("x", json!({"status": "running"})),
-                Outcome::Runs("goes on in the background".to_owned()),
+                Outcome::Runs("running in the background".to_owned()),
             ),
             (
                 ToolResult::error("exec", "exec denied: nobody was there\n- why\n- prowess approvals allow curl"),

@@ -65,6 +65,10 @@ fn place(line: &str, columns: usize) -> impl Iterator<Item = (usize, usize)> {
             in_style = c != 'm';
             return None;
         }
+        if c == '\n' {
+            (row, column) = (row + 1, 0);
+            return Some((at, row));
+        }
         let width = c.width().unwrap_or(0);
         if column + width > columns.max(2) {
             row += 1;
@@ -103,8 +107,16 @@ mod tests {
 
     #[test]
     fn rows_are_counted_as_a_terminal_does() {
-        let table =
-            [("", 1), ("1234567890", 1), ("12345678901", 2), ("123456789天", 2), ("天天天天天", 1), ("e\u{301}", 1)];
+        let table = [
+            ("", 1),
+            ("1234567890", 1),
+            ("12345678901", 2),
+            ("123456789天", 2),
+            ("天天天天天", 1),
+            ("e\u{301}", 1),
+            ("1234567890\nab", 2),
+            ("a\nb\n", 3),
+        ];
         for (line, expected) in table {
             assert_eq!(rows(line, 10), expected, "{line}");
         }

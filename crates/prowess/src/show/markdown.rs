@@ -10,6 +10,7 @@ use prowess_skills::text::clean;
 
 use super::inline;
 use crate::output::{BOLD, DIM, paint};
+use crate::wrap::{hanging, wrap};
 
 /// The longest line. A longer one is taken for several, lest it is kept in memory without end.
 const MAX_LINE_BYTES: usize = 64 * 1024;
@@ -34,6 +35,8 @@ pub(crate) struct Markdown {
     /// The last line, as far as it is known.
     line: String,
     fence: Option<Fence>,
+    /// How many columns a line of prose may take, where it is wrapped at all.
+    columns: fn() -> Option<usize>,
 }
 
 /// What opened a block of code, and so what closes it.
@@ -45,7 +48,12 @@ struct Fence {
 
 impl Markdown {
     pub(crate) fn new(look: Look) -> Self {
-        Self { look, cleaner: Cleaner::default(), line: String::new(), fence: None }
+        Self { look, cleaner: Cleaner::default(), line: String::new(), fence: None, columns: || None }
+    }
+
+    /// With prose wrapped between words. Code and tables stay as they are.
+    pub(crate) fn wrapped(self, columns: fn() -> Option<usize>) -> Self {
+        Self { columns, ..self }
     }
 
     /// Takes more text, and gives back the lines that are complete now.
@@ -69,7 +77,7 @@ impl Markdown {
             let line = std::mem::take(&mut self.line);
             self.take(&line, &mut out);
         }
-        *self = Self::new(self.look);
+        *self = Self::new(self.look).wrapped(self.columns);
         out
     }
 
@@ -110,15 +118,21 @@ impl Markdown {
     }
 
     fn rendered(&self, line: &str) -> String {
-        if self.look == Look::Plain || line.trim().is_empty() {
-            return line.to_owned();
+        let is_code = self.fence.is_some() || Fence::of(line).is_some();
+        let is_plain = self.look == Look::Plain;
+        let styled = if is_plain || line.trim().is_empty() {
+            line.to_owned()
+        } else if is_code {
+            paint(DIM, line)
+        } else {
+            let (indent, rest) = line.split_at(line.len() - line.trim_start().len());
+            format!("{indent}{}", block(rest))
+        };
+        let is_quote = !is_plain && line.trim_start().starts_with('>');
+        if is_code || line.trim_start().starts_with('|') {
+            return styled;
         }
-        if self.fence.is_some() || Fence::of(line).is_some() {
-            return paint(DIM, line);
-        }
-        let indent = line.len() - line.trim_start().len();
-        let (indent, rest) = line.split_at(indent);
-        format!("{indent}{}", block(rest))
+        wrap(&styled, (self.columns)(), &if is_quote { "│ ".to_owned() } else { hanging(line) })
     }
 }
 
@@ -239,6 +253,21 @@ mod tests {
     fn nothing_meant_for_a_terminal_survives() {
         let text = "a\u{1b}[2Jb \u{1b}]0;title\u{7}c\u{202e}d\r\nline\u{2028}two\u{9b}31mx\u{0}\n";
         assert_eq!(whole(Look::Plain, text), "ab cd\nline twox\n");
+    }
+
+    #[test]
+    fn prose_is_wrapped_between_words_and_code_is_not() {
+        let text = "One two three four five.\n- one two three four\n```\ncurl -fsS https://example.com/x\n```\n| a | b | c | d | e | f |\n";
+        let mut markdown = Markdown::new(Look::Plain).wrapped(|| Some(20));
+        assert_eq!(
+            markdown.push(text),
+            "One two three four\nfive.\n- one two three four\n```\ncurl -fsS https://example.com/x\n```\n| a | b | c | d | e | f |\n"
+        );
+        markdown.push("one two three four fi");
+        assert_eq!(markdown.partial(), "one two three four\nfi");
+        let mut styled = Markdown::new(Look::Styled).wrapped(|| Some(20));
+        let quote = anstream::adapter::strip_str(&styled.push("> one two three four five\n")).to_string();
+        assert_eq!(quote, "│ one two three four\n│ five\n");
     }
 
     #[test]

@@ -96,6 +96,12 @@ impl Turn {
         }
     }
 
+    /// With answers wrapped between words.
+    pub(crate) fn wrapped(mut self, columns: fn() -> Option<usize>) -> Self {
+        self.answer = self.answer.wrapped(columns);
+        self
+    }
+
     /// What to do about `event`.
     pub(crate) fn take(&mut self, event: &Event) -> Vec<Step> {
         match event {
@@ -104,7 +110,7 @@ impl Turn {
                 vec![self.busy()]
             }
             Event::SkillsChanged { count: number } => {
-                vec![note(DIM, "●", &format!("the skills have changed: {} now", count(*number, "skill")))]
+                vec![note(DIM, "●", &format!("the skills changed: {} now", count(*number, "skill")))]
             }
             Event::Text { delta } => self.text(delta),
             Event::Thinking { delta } => self.thinks(delta),
@@ -118,7 +124,7 @@ impl Turn {
                 self.given_up(note(WARN, "↻", &text))
             }
             Event::Compacted { before, after } => {
-                let text = format!("the conversation was long: {before} tokens are now a summary of {after}");
+                let text = format!("the conversation was too long: {before} tokens were summarised in {after}");
                 self.given_up(note(DIM, "●", &text))
             }
             Event::Notice(text) => self.given_up(note(WARN, "!", &shorten(text, MAX_REASON))),
@@ -176,7 +182,7 @@ impl Turn {
             }
         };
         if was_speaking && self.flow == Flow::Stream {
-            steps.push(note(WARN, "✗", "the text above broke off and does not count"));
+            steps.push(note(WARN, "✗", "the text above is incomplete and was discarded"));
         }
         steps.push(step);
         steps
@@ -230,8 +236,8 @@ impl Turn {
         let word = match how {
             How::Read => "read",
             How::Called => "called",
-            How::Dispatched => "called, straight to its tool",
-            How::Named => "a command named a file of it",
+            How::Dispatched => "called directly",
+            How::Named => "a command uses one of its files",
         };
         let place = short_path(path, &self.home);
         let mut text = format!("{} {} ({word})", paint(GOOD, "●"), paint(BOLD, &shorten(skill, MAX_REASON)));
@@ -246,7 +252,7 @@ impl Turn {
         let mut steps = self.end_text();
         steps.push(Step::Idle);
         match end {
-            End::Answered if self.was_silent => steps.push(note(WARN, "!", "the model answered without a word")),
+            End::Answered if self.was_silent => steps.push(note(WARN, "!", "the model gave an empty answer")),
             End::Answered => {}
             End::Interrupted => steps.push(note(WARN, "■", "stopped")),
             End::Failed(why) => steps.push(note(BAD, "✗", &shorten(why, MAX_END))),
@@ -386,10 +392,10 @@ mod tests {
                 "err ↻ busy; attempt 2 in 3.0 s",
             ),
             (Event::Notice("two\nlines".to_owned()), "err ! two lines"),
-            (Event::SkillsChanged { count: 1 }, "err ● the skills have changed: 1 skill now"),
+            (Event::SkillsChanged { count: 1 }, "err ● the skills changed: 1 skill now"),
             (
                 Event::Compacted { before: 90, after: 9 },
-                "err ● the conversation was long: 90 tokens are now a summary of 9",
+                "err ● the conversation was too long: 90 tokens were summarised in 9",
             ),
         ];
         for (event, expected) in table {
@@ -400,7 +406,7 @@ mod tests {
     #[test]
     fn a_note_never_lands_in_the_middle_of_an_answer() {
         let lines = all(Detail::Normal, &[text("half"), Event::Notice("n".to_owned()), text("x")]);
-        let broke_off = "err ✗ the text above broke off and does not count";
+        let broke_off = "err ✗ the text above is incomplete and was discarded";
         assert_eq!(lines, ["… half", "out half\n", broke_off, "err ! n", "… x"]);
     }
 
@@ -433,7 +439,7 @@ mod tests {
 
     #[test]
     fn an_answer_without_a_word_is_noticed() {
-        let silent = "err ! the model answered without a word";
+        let silent = "err ! the model gave an empty answer";
         let says = |events: &[Event]| all(Detail::Normal, events).iter().any(|line| line == silent);
         let ended = || Event::Ended(End::Answered);
         assert!(says(&[Event::Started, replied(StopReason::Stop), ended()]));

@@ -60,7 +60,7 @@ pub(super) fn run(view: &View, message: Option<&str>, json: bool) -> Result<Repo
         return Report::json(&CommandsShape { commands: commands.iter().map(CommandShape::from).collect() });
     }
     if commands.is_empty() {
-        return Ok(Report::text("No slash commands: no skill is ready and open to users.\n"));
+        return Ok(Report::text("No slash commands: no ready skill offers one.\n"));
     }
     let rows = commands.iter().map(|command| {
         let goes_to =
@@ -78,7 +78,7 @@ fn call(commands: &[Command], message: &str, json: bool) -> Result<Report, Failu
         return Report::json(&shape);
     }
     Ok(Report::text(match found {
-        None => "An ordinary message: it calls no skill.\n".to_owned(),
+        None => "A plain message: it calls no skill.\n".to_owned(),
         Some(call) => {
             let args = call.args.map_or_else(|| "without arguments".to_owned(), |args| format!("with: {}", safe(args)));
             format!("Calls /{} (skill {}) {args}\n", call.command.name, safe(call.command.skill.as_str()))

@@ -17,6 +17,7 @@ use serde::Serialize;
 
 use super::{Standing, commands, info, title};
 use crate::output::{self, BAD, BOLD, DIM, GOOD, Report, WARN, paint, safe, short_path};
+use crate::wrap::{stdout_columns, wrap};
 
 pub(super) use account::all;
 
@@ -57,6 +58,9 @@ struct Stage {
     passed: bool,
     details: Vec<String>,
 }
+
+/// Where the details of a stage begin.
+const INDENT: &str = "               ";
 
 /// Tells the story of the skill with this name, key or folder.
 pub(super) fn one(view: &View, name: &str, json: bool) -> Result<Report, Failure> {
@@ -106,7 +110,7 @@ fn story(view: &View, skill: &Skill) -> Story {
         Standing::Ready if is_cut => "cut",
         Standing::Ready if skill.invocation.by_model => "visible",
         Standing::Ready => "hidden",
-        _ => "held-back",
+        _ => "unavailable",
     };
     let mut fixes = fix::for_skill(view, skill, &objections);
     let bundled = view.roots.iter().find(|root| root.tier == Tier::Bundled).map(|root| root.path.as_path());
@@ -156,9 +160,9 @@ fn tell(story: &Story, json: bool) -> Result<Report, Failure> {
     for stage in &story.stages {
         let mark = if stage.passed { paint(GOOD, "✓") } else { paint(BAD, "✗") };
         let mut details = stage.details.iter();
-        let _ = writeln!(out, "{mark} {:<12} {}", stage.name, details.next().map_or("", String::as_str));
-        for line in details {
-            let _ = writeln!(out, "  {:<12} {line}", "");
+        let first = format!("{mark} {:<12} {}", stage.name, details.next().map_or("", String::as_str));
+        for line in std::iter::once(first).chain(details.map(|line| format!("{INDENT}{line}"))) {
+            let _ = writeln!(out, "{}", wrap(&line, stdout_columns(), INDENT));
         }
     }
     if let Some(block) = &story.block {
@@ -187,9 +191,9 @@ fn read(view: &View, skill: &Skill) -> Stage {
     let home = view.context.user_home();
     let own: Vec<&Problem> = view.problems.iter().filter(|problem| problem.path == skill.file).collect();
     let mut details = vec![if own.is_empty() {
-        "read as it is".to_owned()
+        "no problems".to_owned()
     } else {
-        format!("read with {}", output::count(own.len(), "remark"))
+        format!("read, with {}", output::count(own.len(), "problem"))
     }];
     details.extend(own.iter().flat_map(|problem| problem_lines(problem, home)));
     let violations = skill.violations();
@@ -209,12 +213,12 @@ fn merge(view: &View, skill: &Skill) -> Stage {
     let hidden = view.catalog.shadowed().iter().filter(|shadowed| shadowed.skill.name == skill.name);
     let mut details: Vec<String> = hidden
         .map(|shadowed| match short_path(&shadowed.skill.file, home) {
-            _ if shadowed.skill.file == skill.file => "reached by two paths, which counts once".to_owned(),
+            _ if shadowed.skill.file == skill.file => "found twice under different paths; used once".to_owned(),
             path => format!("shadows {path} ({})", shadowed.skill.tier.word()),
         })
         .collect();
     if details.is_empty() {
-        details.push("the only skill of this name".to_owned());
+        details.push("no other skill has this name".to_owned());
     }
     Stage { name: "name", passed: true, details }
 }
@@ -226,7 +230,7 @@ fn needs(skill: &Skill, objections: &[Objection]) -> Stage {
         details.push(if skill.unreadable.is_some() { "not known" } else { "nothing" }.to_owned());
     }
     if skill.metadata.always {
-        details.push("`always` is set: programs, variables and settings are not asked for".to_owned());
+        details.push("`always` is set: programs, variables and settings are not checked".to_owned());
     }
     let unmet = |objection: &Objection| !objection.items().is_empty() || matches!(objection, Objection::Unreadable(_));
     Stage { name: "needs", passed: !objections.iter().any(unmet), details }
@@ -235,7 +239,7 @@ fn needs(skill: &Skill, objections: &[Objection]) -> Stage {
 fn gate(objections: &[Objection]) -> Stage {
     let mut details: Vec<String> = objections.iter().map(|objection| safe(&objection.to_string())).collect();
     if details.is_empty() {
-        details.push("no objection".to_owned());
+        details.push("passed".to_owned());
     }
     Stage { name: "gate", passed: objections.is_empty(), details }
 }
@@ -246,7 +250,7 @@ fn prompt(skill: &Skill, snapshot: &Snapshot) -> Stage {
     let cut = &snapshot.prompt().cut;
     let is_in = |names: &[String]| names.iter().any(|cut| cut == name);
     let (passed, detail) = if !passed_gate {
-        (false, "not offered: the gate holds it back")
+        (false, "not offered: it is unavailable")
     } else if !skill.invocation.by_model {
         (true, "hidden from the model by `disable-model-invocation`")
     } else if is_in(&cut.dropped) {
@@ -271,7 +275,7 @@ fn command(view: &View, skill: &Skill, objections: &[Objection]) -> Stage {
             );
             (true, format!("/{} {way}", command.name))
         }
-        None if !objections.is_empty() => (false, "none: the gate holds the skill back".to_owned()),
+        None if !objections.is_empty() => (false, "none: the skill is unavailable".to_owned()),
         None => (true, "none: `user-invocable` is off".to_owned()),
     };
     Stage { name: "command", passed, details: vec![detail] }
@@ -292,7 +296,7 @@ fn environment(view: &View, skill: &Skill) -> Stage {
             .map(|(name, layer, why)| paint(WARN, &format!("{} from {} refused: {why}", safe(name), layer.word()))),
     );
     if details.is_empty() {
-        details.push("nothing of its own".to_owned());
+        details.push("no variables of its own".to_owned());
     }
     Stage { name: "environment", passed: plan.refused.is_empty(), details }
 }

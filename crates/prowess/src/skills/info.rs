@@ -22,7 +22,7 @@ pub(super) fn run(view: &View, name: &str, json: bool) -> Result<Report, Failure
     if json {
         Report::json(&Card::new(view, skill, &objections))
     } else {
-        Ok(Report::text(human(view, skill, &objections)))
+        Ok(Report::text(human(view, skill, &objections)).wrapped())
     }
 }
 
@@ -57,17 +57,17 @@ fn human(view: &View, skill: &Skill, objections: &[Objection]) -> String {
     let snapshot = view.snapshot(&view.budget());
     let is_cut = snapshot.prompt().cut.dropped.iter().any(|name| name == skill.name.as_str());
     line("Model sees it", yes_no(objections.is_empty() && skill.invocation.by_model && !is_cut));
-    line("As a command", yes_no(objections.is_empty() && skill.invocation.by_user));
+    line("Slash command", yes_no(objections.is_empty() && skill.invocation.by_user));
     let needs = needs(skill, objections);
     if !needs.is_empty() {
         let _ = write!(out, "\nNeeds\n{needs}");
     }
     if !objections.is_empty() {
-        out.push_str("\nWhy not\n");
+        out.push_str("\nWhy it is not ready\n");
         for objection in objections {
             let _ = writeln!(out, "  {}", safe(&objection.to_string()));
         }
-        let _ = writeln!(out, "\nWhat to do: prowess skills explain {}", fix::quoted(skill.name.as_str()));
+        let _ = writeln!(out, "\nTo fix it: prowess skills explain {}", fix::quoted(skill.name.as_str()));
     }
     out
 }

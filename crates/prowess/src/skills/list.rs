@@ -1,20 +1,24 @@
 //! `skills list`: which skills are there, and which are ready?
 
 use std::fmt::Write as _;
+use std::io::{IsTerminal, Write as _};
 
 use prowess_host::status::{self, Lists, Row};
 use prowess_host::{Failure, View};
 use prowess_skills::{Objection, Severity, Skill, text};
 use serde::Serialize;
 
-use super::{Standing, title};
+use super::{Standing, fits, over_limit, title};
 use crate::output::{BOLD, DIM, Report, WARN, count, paint, safe, table};
+use crate::suggest::did_you_mean;
 
 /// How much of a description a row shows.
 const SHORT_DESCRIPTION: usize = 120;
 
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Options {
+    /// What to look for; empty means everything.
+    pub(super) words: Vec<String>,
     pub(super) eligible: bool,
     pub(super) verbose: bool,
 }
@@ -29,9 +33,12 @@ struct ListShape {
     problems: Vec<status::ProblemShape>,
 }
 
-pub(super) fn run(view: &View, options: Options, json: bool) -> Result<Report, Failure> {
+pub(super) fn run(view: &View, options: &Options, json: bool) -> Result<Report, Failure> {
     let gate = view.gate();
-    let judged = view.catalog.skills().iter().map(|skill| (skill.as_ref(), gate.objections(skill)));
+    let fitting = view.catalog.skills().iter().filter(|skill| {
+        fits(&options.words, &[skill.name.as_str(), skill.key(), &skill.description, skill.tier.word()])
+    });
+    let judged = fitting.map(|skill| (skill.as_ref(), gate.objections(skill)));
     let rows: Vec<(&Skill, Vec<Objection>)> =
         judged.filter(|(_, objections)| !options.eligible || objections.is_empty()).collect();
     if json {
@@ -46,13 +53,23 @@ pub(super) fn run(view: &View, options: Options, json: bool) -> Result<Report, F
     Ok(Report::text(human(view, options, &rows)))
 }
 
-fn human(view: &View, options: Options, rows: &[(&Skill, Vec<Objection>)]) -> String {
+/// A line around the table. A pipe gets the table alone, and the person who reads stderr the rest.
+fn aside(out: &mut String, line: &str) {
+    if std::io::stdout().is_terminal() {
+        let _ = writeln!(out, "{line}");
+    } else {
+        // Nothing is left to do when stderr has gone away.
+        let _ = writeln!(anstream::stderr(), "{line}");
+    }
+}
+
+fn human(view: &View, options: &Options, rows: &[(&Skill, Vec<Objection>)]) -> String {
     if rows.is_empty() {
-        let text = if options.eligible { "No skill is ready; see: prowess skills list" } else { "No skills found." };
-        return format!("{text}\n{}", footer(view));
+        return nothing(view, options);
     }
     let ready = rows.iter().filter(|(_, objections)| objections.is_empty()).count();
-    let mut out = format!("{}\n", paint(BOLD, &format!("Skills ({ready}/{} ready)", rows.len())));
+    let mut out = String::new();
+    aside(&mut out, &paint(BOLD, &format!("Skills ({ready}/{} ready)", rows.len())));
     let mut header = vec!["Status", "Skill", "Description", "Source"];
     if options.verbose {
         header.push("Missing");
@@ -70,6 +87,20 @@ fn human(view: &View, options: Options, rows: &[(&Skill, Vec<Objection>)]) -> St
     out.push_str(&table(&header, &[0, 3], cells.collect()));
     out.push_str(&footer(view));
     out
+}
+
+/// What to say instead of an empty table.
+fn nothing(view: &View, options: &Options) -> String {
+    let text = match (options.words.as_slice(), options.eligible) {
+        ([], true) => "No skill is ready. To see what each one needs: prowess skills list -v".to_owned(),
+        ([], false) => "No skills found. To see where prowess looked: prowess skills explain".to_owned(),
+        (words, _) => {
+            let names = view.catalog.skills().iter().map(|skill| skill.name.as_str());
+            let near = did_you_mean(&words.join(" "), names).map_or_else(String::new, |near| format!("; {near}"));
+            format!("No skill matches `{}`{near}", safe(&words.join(" ")))
+        }
+    };
+    format!("{text}\n{}", footer(view))
 }
 
 /// The beginning of a description, ended after a word.
@@ -94,9 +125,15 @@ fn footer(view: &View) -> String {
         parts.push(format!("{shadowed} shadowed"));
     }
     let mut out = String::new();
-    if !parts.is_empty() {
-        let _ = writeln!(out, "{}", paint(WARN, &format!("{}: prowess skills check tells more", parts.join(", "))));
+    let left_out = over_limit(view);
+    if left_out > 0 {
+        let text = format!("{} not listed: over a limit in skills.limits", count(left_out, "more skill"));
+        aside(&mut out, &paint(WARN, &text));
     }
-    let _ = writeln!(out, "{}", paint(DIM, "Why is one missing? prowess skills explain NAME"));
+    if !parts.is_empty() || left_out > 0 {
+        let what = if parts.is_empty() { String::new() } else { format!("{}; ", parts.join(", ")) };
+        aside(&mut out, &paint(WARN, &format!("{what}run prowess skills check for details")));
+    }
+    aside(&mut out, &paint(DIM, "To see why a skill is not ready: prowess skills explain NAME"));
     out
 }

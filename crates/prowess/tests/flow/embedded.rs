@@ -17,17 +17,25 @@ fn a_new_user_sees_a_skill_picked_read_and_explained() {
     let told = home.go(&format!("run --json {MESSAGE}")).ok().json();
     let meta = &told["result"]["meta"];
     assert_eq!((&meta["agentMeta"]["provider"], &meta["skills"][0]["name"]), (&"prowess".into(), &"weather".into()));
-    home.go("sessions show main").ok().out_has(MESSAGE).out_has("● weather (read)");
+    home.go("sessions show").ok().out_has(MESSAGE).out_has("● weather (read)");
 }
 
 #[test]
 fn asked_to_act_it_runs_the_command_under_the_policy() {
     let home = bare();
-    let refused = home.go(&format!("run --act {MESSAGE}")).ok();
-    refused.lacks(FORECAST).out_has("prowess approvals allow").err_has("exec curl").err_has("✗");
+    let refused = home.go(&format!("run --act {MESSAGE}")).code(1);
+    refused.lacks("Ran:").lacks(FORECAST).out_has("prowess approvals allow").err_has("exec curl").err_has("✗");
     home.go("approvals allow curl").ok();
     let output = home.go(&format!("run --act {MESSAGE}")).ok();
     output.out_has(FORECAST).out_has("Shanghai").err_has("exec curl");
+    // A command that fails fails the run, and lacking network is explained with what to type.
+    let alone = bare().program("tools/curl", "#!/bin/sh\nexit 6\n");
+    alone.go("approvals allow curl").ok();
+    let failed = alone.go(&format!("run --act {MESSAGE}")).code(1);
+    failed
+        .out_has("The command failed with exit code 6")
+        .out_has("prowess config set skills.entries.weather.sandbox.network true")
+        .lacks("Ran:");
     let events = home.go(&format!("run --act --events {MESSAGE}")).ok();
     events.out_has("\"stream\":\"skill\"").out_has("\"name\":\"exec\"").out_has(FORECAST);
 }

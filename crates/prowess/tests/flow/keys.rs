@@ -38,13 +38,13 @@ fn files(home: &Prowess) -> Vec<String> {
 fn a_key_in_the_environment_changes_who_answers_and_nothing_else() {
     let planner = with_skill();
     planner.go("approvals allow curl").ok();
-    planner.go(&format!("run --act {MESSAGE}")).ok().out_has("This is the embedded planner");
+    planner.go(&format!("run --session main --act {MESSAGE}")).ok().out_has("This is the embedded planner");
     for (who, path) in [("ANTHROPIC", ""), ("OPENAI", "/v1")] {
         let server = ModelServer::answering(Chunking::Random(9), forecaster);
         let address = format!("{}{path}", server.url());
         let home = with_skill().env(&format!("{who}_API_KEY"), KEY).env(&format!("{who}_BASE_URL"), &address);
         home.go("approvals allow curl").ok();
-        let output = home.go(&format!("run --act {MESSAGE}")).ok();
+        let output = home.go(&format!("run --session main --act {MESSAGE}")).ok();
         let requests = server.requests();
         steps::the_catalogue_is_in_the_prompt(&requests[0]);
         steps::the_model_has_read_the_skill(&requests[1], &home);

@@ -61,7 +61,7 @@ fn a_skills_secrets_reach_only_commands_after_it_was_read_in_the_same_turn() {
         .config(&config.to_string());
     home.go("approvals allow curl").ok();
     let first = home.go("run --events first").ok();
-    let second = home.go("run --json second").ok();
+    let second = home.go("run --continue --json second").ok();
     assert!(second.stdout().contains("All noted."), "{second}");
 
     for (name, gets_them) in [("one", false), ("two", false), ("three", true), ("four", false), ("five", false)] {

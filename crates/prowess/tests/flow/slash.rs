@@ -18,6 +18,12 @@ fn call_on_the_skill(message: &str, api: &str) {
     steps::the_model_has_read_the_skill(&requests[1], &home);
     steps::the_command_has_run(&requests[2], &home);
     output.out_has(FORECAST).err_has("● weather (called)");
+    // What was put before the message is for the model alone.
+    for line in ["sessions list", "sessions show", "sessions replay", "sessions export"] {
+        let shown = home.go(line).ok();
+        let text = format!("{}{}", shown.stdout(), shown.stderr());
+        assert!(text.contains(message) && !text.contains("User request:"), "{line}\n{shown}");
+    }
 }
 
 #[test]
@@ -59,12 +65,12 @@ fn a_dispatched_command_goes_straight_to_its_tool_under_the_same_policy() {
     home.go("approvals allow curl").ok();
     let output = home.go("run '/sky curl -s wttr.in/Shanghai'").ok();
     assert_eq!(output.stdout().trim_end(), format!("wttr.in/Shanghai: {FORECAST}"), "{output}");
-    output.err_has("● sky (called, straight to its tool)");
+    output.err_has("● sky (called directly)");
     let told = home.go("run --json '/sky curl -s wttr.in/Shanghai'").ok().json();
     assert_eq!(told["result"]["meta"]["skills"][0]["how"], "dispatched", "{told}");
     assert_eq!(server.requests().len(), 0, "the model has no part in it");
     // But it sees it afterwards.
-    home.go("run 'what did I do?'").ok();
+    home.go("run --continue 'what did I do?'").ok();
     let heard = server.requests()[0].heard();
     assert!(heard.iter().any(|one| matches!(one, Heard::Result(text) if text.contains(FORECAST))), "{heard:?}");
 }

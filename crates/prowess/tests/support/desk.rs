@@ -63,12 +63,17 @@ struct Screen {
 impl Desk {
     /// Runs the program with `args` in `home`, on a terminal with colours.
     pub(crate) fn sit(home: &Prowess, args: &[&str]) -> Self {
+        Self::sit_before(120, home, args)
+    }
+
+    /// The same before a terminal of this many columns.
+    pub(crate) fn sit_before(columns: u16, home: &Prowess, args: &[&str]) -> Self {
         let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal");
         grantpt(&ours).and_then(|()| unlockpt(&ours)).expect("a terminal");
         let name = ptsname(&ours, Vec::new()).expect("a name").into_string().expect("text");
         // The one who opens it leads no session, so it is nobody's controlling terminal yet.
         let other = File::options().read(true).write(true).open(name).expect("the other end");
-        tcsetwinsize(&other, Winsize { ws_row: 40, ws_col: 120, ws_xpixel: 0, ws_ypixel: 0 }).expect("a size");
+        tcsetwinsize(&other, Winsize { ws_row: 40, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).expect("a size");
 
         let inner = home.command();
         // What starts the program has to be found; what the program finds is up to the test.

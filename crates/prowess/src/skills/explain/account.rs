@@ -42,7 +42,7 @@ enum Outcome {
     Visible,
     Cut,
     Hidden,
-    HeldBack,
+    Unavailable,
     Shadowed,
     OverLimit,
     Broken,
@@ -55,7 +55,7 @@ struct Totals {
     visible: usize,
     cut: usize,
     hidden: usize,
-    held_back: usize,
+    unavailable: usize,
     shadowed: usize,
     over_limit: usize,
     broken: usize,
@@ -70,7 +70,7 @@ pub(in crate::skills) fn all(view: &View, json: bool) -> Result<Report, Failure>
         visible: of(Outcome::Visible),
         cut: of(Outcome::Cut),
         hidden: of(Outcome::Hidden),
-        held_back: of(Outcome::HeldBack),
+        unavailable: of(Outcome::Unavailable),
         shadowed: of(Outcome::Shadowed),
         over_limit: of(Outcome::OverLimit),
         broken: of(Outcome::Broken),
@@ -83,7 +83,7 @@ pub(in crate::skills) fn all(view: &View, json: bool) -> Result<Report, Failure>
         RootShape { tier: root.tier.word(), exists: root.path.is_dir(), candidates: found, path }
     });
     let shape = AccountShape { roots: roots.collect(), totals, candidates };
-    if json { Report::json(&shape) } else { Ok(Report::text(human(view, &shape))) }
+    if json { Report::json(&shape) } else { Ok(Report::text(human(view, &shape)).wrapped()) }
 }
 
 fn candidates(view: &View) -> Vec<Candidate> {
@@ -96,9 +96,9 @@ fn candidates(view: &View) -> Vec<Candidate> {
         let objections = gate.objections(skill);
         let (outcome, reason) = if !objections.is_empty() {
             let reasons: Vec<String> = objections.iter().map(Objection::to_string).collect();
-            (Outcome::HeldBack, reasons.join("; "))
+            (Outcome::Unavailable, reasons.join("; "))
         } else if skill.invocation.by_model && cut.iter().any(|name| name == skill.name.as_str()) {
-            (Outcome::Cut, "left out of the prompt, which is full".to_owned())
+            (Outcome::Cut, "left out: the prompt is full".to_owned())
         } else if skill.invocation.by_model {
             (Outcome::Visible, "offered to the model".to_owned())
         } else {
@@ -137,14 +137,14 @@ fn human(view: &View, account: &AccountShape) -> String {
     let home = view.context.user_home();
     let mut out = format!("{}\n", paint(BOLD, "Looked in"));
     for root in &account.roots {
-        let found = if root.exists { format!("{} found", root.candidates) } else { "not there".to_owned() };
+        let found = if root.exists { format!("{} found", root.candidates) } else { "does not exist".to_owned() };
         let _ = writeln!(out, "  {:<10} {} {}", root.tier, short_path(root.path.as_ref(), home), paint(DIM, &found));
     }
     let groups = [
         (Outcome::Visible, "Offered to the model", GOOD),
         (Outcome::Cut, "Cut from the prompt", WARN),
         (Outcome::Hidden, "Hidden from the model", GOOD),
-        (Outcome::HeldBack, "Held back", WARN),
+        (Outcome::Unavailable, "Unavailable", WARN),
         (Outcome::Shadowed, "Shadowed", DIM),
         (Outcome::OverLimit, "Over a limit", WARN),
         (Outcome::Broken, "Broken", BAD),
@@ -169,7 +169,7 @@ fn human(view: &View, account: &AccountShape) -> String {
         (totals.visible, "offered"),
         (totals.cut, "cut"),
         (totals.hidden, "hidden"),
-        (totals.held_back, "held back"),
+        (totals.unavailable, "unavailable"),
         (totals.shadowed, "shadowed"),
         (totals.over_limit, "over a limit"),
         (totals.broken, "broken"),
