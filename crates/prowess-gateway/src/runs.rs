@@ -188,6 +188,11 @@ impl Runs {
         runs.iter().map(|run| run.id.clone()).collect()
     }
 
+    /// The runs of a session that go on or wait for their turn.
+    pub(crate) fn open_in(&self, key: &SessionKey) -> Vec<String> {
+        self.known.open(key).iter().map(|run| run.id.clone()).collect()
+    }
+
     /// Lets the model of a session know of something. If nobody speaks with it, a turn begins for that.
     pub(crate) fn wake(&self, gateway: &Arc<Gateway>, key: &SessionKey, text: &str) {
         if let Some(letters) = self.tell(gateway, key, text) {

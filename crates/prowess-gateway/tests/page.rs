@@ -19,6 +19,10 @@ mod access;
 mod door;
 #[path = "page/hostile.rs"]
 mod hostile;
+#[path = "page/interrupted.rs"]
+mod interrupted;
+#[path = "page/markdown.rs"]
+mod markdown;
 #[path = "page/questions.rs"]
 mod questions;
 #[path = "page/screenshots.rs"]
@@ -29,3 +33,5 @@ mod served;
 mod skills;
 #[path = "page/talk.rs"]
 mod talk;
+#[path = "page/waiting.rs"]
+mod waiting;

@@ -12,7 +12,7 @@ use crate::hub::{Audience, Urgency};
 use crate::params::{
     ANY, ANY_TEXT, BOOL, Shape, TEXT, integer_from, integer_within, list, optional, required, shape, text_up_to,
 };
-use crate::runs::history::shown;
+use crate::runs::history::{MAX_IMAGES, shown};
 use crate::runs::{Asked, How, Started, State, Why, Wish, means_stop};
 use crate::scope::{Access, Scope};
 use crate::wire::Refusal;
@@ -28,7 +28,8 @@ pub(super) const METHODS: &[Method] = &[
 /// How many messages are shown unless somebody says.
 const MESSAGES: u64 = 200;
 
-const HISTORY: Shape = shape(&[required("sessionKey", TEXT), optional("limit", integer_within(1, 1_000))]);
+const HISTORY: Shape =
+    shape(&[required("sessionKey", TEXT), optional("limit", integer_within(1, 1_000)), optional("images", BOOL)]);
 
 const ABORT: Shape = shape(&[required("sessionKey", TEXT), optional("runId", TEXT)]);
 
@@ -52,6 +53,8 @@ async fn history(ask: Ask) -> Answer {
         let params = ask.params();
         let key = ask.gateway.agents.key(params["sessionKey"].as_str().unwrap_or_default())?;
         let store = ask.gateway.agents.store(key.agent())?;
+        // Before the messages are read: what ends in between is in them.
+        let runs = ask.gateway.runs.open_in(&key);
         let entry = store.entry(&key).map_err(|error| Refusal::unavailable(error.to_string()))?;
         let entry = entry.unwrap_or_default();
         // One that has no transcript yet has said nothing.
@@ -59,8 +62,9 @@ async fn history(ask: Ask) -> Answer {
         let limit = usize::try_from(params["limit"].as_u64().unwrap_or(MESSAGES)).unwrap_or(usize::MAX);
         let mut answer = json!({
             "sessionKey": params["sessionKey"],
-            "messages": shown(messages, limit),
+            "messages": shown(messages, limit, if params["images"] == true { MAX_IMAGES } else { 0 }),
             "thinkingLevel": entry["thinkingLevel"].as_str().unwrap_or("off"),
+            "runIds": runs,
         });
         for field in ["sessionId", "verboseLevel"] {
             if let Some(value) = entry.get(field) {

@@ -160,7 +160,10 @@ function enter(secret) {
   app.link?.end();
   const link = new Link(secret, async (how, error) => {
     if (link !== app.link) return;
-    if (how === "away") return state("reconnecting", "warn");
+    if (how === "away") {
+      for (const view of views.values()) view.handle.away?.();
+      return state("reconnecting", "warn");
+    }
     if (how !== "open") return door.turned(how, error, enter, link);
     door.arrived(link);
     state("connected", "good");

@@ -23,7 +23,8 @@ function fill(node, props, children) {
       node.setAttribute(name, value === true ? "" : String(value));
     }
   }
-  node.append(...children.flat(Infinity).filter((child) => child !== undefined && child !== null && child !== false));
+  // One by one: a call cannot have as many arguments as a long text has parts.
+  for (const child of children.flat(Infinity)) if (child !== undefined && child !== null && child !== false) node.append(child);
   return node;
 }
 

@@ -12,17 +12,25 @@ const MAX_TEXT: usize = 12_000;
 const MAX_MESSAGE: usize = 128 * 1024;
 const MAX_ANSWER: usize = 6 * 1024 * 1024;
 
+/// How much of its images an answer has for clients that want them, in bytes of base64. The newest come first.
+pub(crate) const MAX_IMAGES: usize = 8 * 1024 * 1024;
+
 /// What stands in the place of a message that is too large.
 const TOO_LARGE: &str = "[chat.history omitted: message too large]";
 
-/// The last `limit` messages, as they are shown.
-pub(crate) fn shown(messages: Vec<Value>, limit: usize) -> Vec<Value> {
+/// The last `limit` messages, as they are shown, with images as far as there is `room_for_images`, in bytes.
+pub(crate) fn shown(messages: Vec<Value>, limit: usize, mut room_for_images: usize) -> Vec<Value> {
     let from = messages.len().saturating_sub(limit);
-    let messages: Vec<Value> = messages.into_iter().skip(from).map(|message| small(show(message))).collect();
     let mut room = MAX_ANSWER;
     let mut kept: Vec<Value> = Vec::new();
-    for message in messages.into_iter().rev() {
-        let size = message.to_string().len() + 1;
+    for mut message in messages.into_iter().skip(from).rev() {
+        let images = image_bytes(&message);
+        match room_for_images.checked_sub(images) {
+            Some(left) => room_for_images = left,
+            None => omit_images(&mut message),
+        }
+        let message = small(show(message));
+        let size = message.to_string().len() - image_bytes(&message) + 1;
         if size > room {
             break;
         }
@@ -31,6 +39,21 @@ pub(crate) fn shown(messages: Vec<Value>, limit: usize) -> Vec<Value> {
     }
     kept.reverse();
     kept
+}
+
+fn image_bytes(message: &Value) -> usize {
+    let blocks = message["content"].as_array().into_iter().flatten().filter(|block| block["type"] == "image");
+    blocks.filter_map(|block| block["data"].as_str()).map(str::len).sum()
+}
+
+fn omit_images(message: &mut Value) {
+    let blocks = message.get_mut("content").and_then(Value::as_array_mut).into_iter().flatten();
+    for image in blocks.filter(|block| block["type"] == "image").filter_map(Value::as_object_mut) {
+        if let Some(Value::String(data)) = image.remove("data") {
+            image.insert("omitted".to_owned(), true.into());
+            image.insert("bytes".to_owned(), data.len().into());
+        }
+    }
 }
 
 /// One message, without what is for programs only.
@@ -57,12 +80,6 @@ fn show_block(block: &mut Value) {
             cut(text);
         }
     }
-    if fields.get("type").is_some_and(|kind| kind == "image")
-        && let Some(Value::String(data)) = fields.remove("data")
-    {
-        fields.insert("omitted".to_owned(), true.into());
-        fields.insert("bytes".to_owned(), data.len().into());
-    }
 }
 
 fn cut(text: &mut String) {
@@ -74,7 +91,7 @@ fn cut(text: &mut String) {
 
 /// The message, or what stands in its place.
 fn small(message: Value) -> Value {
-    if message.to_string().len() <= MAX_MESSAGE {
+    if message.to_string().len() - image_bytes(&message) <= MAX_MESSAGE {
         return message;
     }
     json!({
@@ -120,17 +137,18 @@ mod tests {
                 {"type": "image", "mimeType": "image/png", "omitted": true, "bytes": 4},
             ],
         });
-        assert_eq!(shown(vec![message], 10), [expected]);
+        assert_eq!(shown(vec![message.clone()], 10, 3), [expected]);
+        assert_eq!(shown(vec![message], 10, 4)[0]["content"][2]["data"], "abcd");
     }
 
     #[test]
     fn long_texts_are_cut_and_large_messages_replaced() {
         let long = json!({"role": "user", "content": "ä".repeat(MAX_TEXT + 1)});
-        let cut = shown(vec![long], 1);
+        let cut = shown(vec![long], 1, 0);
         assert!(cut[0]["content"].as_str().is_some_and(|text| text.ends_with("ä\n...(truncated)...")));
         let blocks: Vec<Value> = (0..20).map(|_| json!({"type": "text", "text": "x".repeat(MAX_TEXT)})).collect();
         let large = json!({"role": "toolResult", "content": blocks, "timestamp": 7});
-        let small = shown(vec![large], 1);
+        let small = shown(vec![large], 1, 0);
         assert_eq!(small[0]["content"][0]["text"], TOO_LARGE);
         assert_eq!(small[0]["timestamp"], 7);
     }
@@ -139,8 +157,8 @@ mod tests {
     fn the_newest_are_kept_and_all_of_it_is_bounded() {
         let one = |number: usize| json!({"role": "user", "content": format!("{number} {}", "x".repeat(MAX_TEXT - 10))});
         let messages: Vec<Value> = (0..600).map(one).collect();
-        assert_eq!(shown(messages.clone(), 3), messages[597..]);
-        let all = shown(messages.clone(), 600);
+        assert_eq!(shown(messages.clone(), 3, 0), messages[597..]);
+        let all = shown(messages.clone(), 600, 0);
         assert!(Value::from(all.clone()).to_string().len() <= MAX_ANSWER + 2);
         assert!(all.len() > 400);
         assert_eq!(all.last(), messages.last());

@@ -13,6 +13,14 @@ use crate::stage::Stage;
 const EVIL: &str = "\"'><img src=x onerror=\"window.__canary=1\"><script>window.__canary=1</script><b class=\"canary\">b</b>\
     <svg onload=\"window.__canary=1\"></svg><iframe src=\"javascript:parent.__canary=1\"></iframe>&lt;b&gt;{{7*7}}${window.__canary=1}\u{202e}";
 
+/// The same in Markdown: links that are programs, pictures of others, and markup in every place that has a meaning.
+const EVIL_MARKDOWN: &str = "# <img src=x onerror=window.__canary=1>\n[a](javascript:window.__canary=1) [b](JaVaScRiPt:window.__canary=1) \
+    [c](&#106;avascript:window.__canary=1) [d](data:text/html,<script>window.__canary=1</script>) [e](vbscript:x) [f](//evil.example) [g](#x) \
+    [h](<javascript:window.__canary=1>) <javascript:window.__canary=1> ![i](https://evil.example/i.png) ![j](data:image/svg+xml,<svg/onload=x>) \
+    ![k](blob:x) [![l](x)](javascript:window.__canary=1) [m](https://a\"onmouseover=\"window.__canary=1)\n\n\
+    ```html\" onload=\"window.__canary=1\n<script>window.__canary=1</script>\n```\n\n| <b class=canary>x</b> | y |\n|---|---|\n| <svg onload=x> | `<iframe>` |\n\n\
+    <style>*{color:red}</style><a href=javascript:x>y</a>\n\n- [x] <input onfocus=window.__canary=1 autofocus>\n\n> <details ontoggle=window.__canary=1 open>";
+
 const LINK: &str = "javascript:window.__canary=1";
 
 /// A home in which everything that can be named is named with markup.
@@ -51,6 +59,7 @@ fn script(method: &str, _params: &Value) -> Option<Value> {
         "chat.history" => json!({"messages": [
             {"role": "user", "content": EVIL},
             {"role": EVIL, "content": said},
+            {"role": "assistant", "content": [{"type": "text", "text": EVIL_MARKDOWN}]},
             {"role": "assistant", "content": [{"type": "text", "text": EVIL}, {"type": "toolCall", "id": "c", "name": EVIL, "arguments": {"command": EVIL}}]},
             {"role": "toolResult", "toolCallId": "c", "toolName": EVIL, "content": said, "isError": true},
         ]}),
@@ -114,7 +123,7 @@ async fn what_others_wrote_is_text_in_every_view() {
     let views = [
         ("prompt", "onerror"),
         ("chat", "onerror"),
-        ("approvals", "May this run?"),
+        ("approvals", "Allow this command?"),
         ("nodes", "A device asks"),
         ("sessions", "onerror"),
         ("usage", "In numbers"),
@@ -151,6 +160,16 @@ async fn turn(stage: &Stage, browser: &Browser) {
     tell("skill", json!({"name": EVIL, "phase": EVIL, "path": EVIL}));
     tell("tool", json!({"phase": "start", "name": EVIL, "toolCallId": EVIL, "args": {EVIL: EVIL}}));
     tell("tool", json!({"phase": "result", "name": EVIL, "toolCallId": EVIL, "meta": EVIL, "isError": true}));
+    tell("assistant", json!({"text": EVIL_MARKDOWN, "delta": EVIL_MARKDOWN}));
+    let mut asked = question("inline");
+    asked["request"]["sessionKey"] = key.clone();
+    stage.tell("exec.approval.requested", &asked);
+    browser.reads("#panel-chat .question", "Allow this command?").await;
+    stage.tell(
+        "exec.approval.resolved",
+        &json!({"id": "inline", "decision": "deny", "by": {"name": EVIL, "deviceName": EVIL, "deviceId": EVIL}}),
+    );
+    browser.reads("#panel-chat .verdict", "Denied").await;
     let mut failed = demo::answer("error", EVIL);
     failed["sessionKey"] = key.clone();
     failed["errorMessage"] = EVIL.into();

@@ -62,7 +62,7 @@ async fn prepare(browser: &Browser, view: &str) {
         }
         "prompt" => browser.reads("#panel-prompt", "The room for skills").await,
         "chat" => browser.reads("#panel-chat .log", "umbrella at home").await,
-        "approvals" => browser.reads("#panel-approvals", "May this run?").await,
+        "approvals" => browser.reads("#panel-approvals", "Allow this command?").await,
         "nodes" => browser.reads("#panel-nodes", "attic").await,
         "sessions" => {
             browser.click("#panel-sessions .row").await;

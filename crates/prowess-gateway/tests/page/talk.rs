@@ -7,7 +7,7 @@ use crate::demo;
 use crate::room::Room;
 use crate::stage::Stage;
 
-async fn enter(view: &str) -> (Stage, Browser) {
+pub(crate) async fn enter(view: &str) -> (Stage, Browser) {
     let stage = Stage::open(Room::open(demo::home()).await, demo::script).await;
     let browser = Browser::open().await;
     browser.visit(&stage.url()).await;
@@ -51,7 +51,7 @@ async fn a_turn_is_stopped_by_a_button() {
     browser.until("!document.querySelector('.stop').hidden").await;
     browser.click(".stop").await;
     stage.tell("chat", &demo::answer("aborted", ""));
-    browser.reads("#panel-chat .log", "Stopped.").await;
+    browser.reads("#panel-chat .log", "Stopped").await;
     assert_eq!(stage.asked("chat.abort"), [json!({"sessionKey": "agent:main:main", "runId": "run-1"})]);
     browser.close().await;
 }
@@ -165,7 +165,7 @@ async fn a_question_is_shown_as_it_is_and_answered_by_one_click() {
     let command = browser.find(".question .command").await.text().await.expect("text");
     assert!(command.contains("U+202E") && !command.contains('\u{202e}'), "{command}");
     assert_eq!(browser.ask("document.querySelector('.question .foreign').title").await, "U+0435");
-    browser.reads(".question .warned", "can be mistaken").await;
+    browser.reads(".question .warned", "They are marked").await;
     browser.until("/^\\d:\\d\\d$/.test(document.querySelector('.question .left').textContent)").await;
     browser.click("[data-decision=allow-once]").await;
     browser.reads(".answered", "allowed once").await;
@@ -202,10 +202,10 @@ async fn what_somebody_else_answered_is_seen_by_all() {
     browser.reads(".answered", "denied").await;
     browser.reads(".answered", "by the terminal").await;
     let mut old = demo::question("q3", "date");
-    old["expiresAtMs"] = json!(1);
+    old["expiresInMs"] = json!(0);
     stage.tell("exec.approval.requested", &old);
     stage.tell("exec.approval.resolved", &json!({"id": "q1", "decision": "allow-always", "resolvedBy": "x"}));
-    browser.reads("#panel-approvals", "No command waits").await;
+    browser.reads("#panel-approvals", "No command is waiting").await;
     browser.close().await;
 }
 

@@ -120,6 +120,8 @@ async fn a_run_that_is_stopped_keeps_what_was_said() {
     asked.next().await.expect("accepted");
     client.call("chat.send", said("main", "and then", "queued")).await.expect("started");
     ears.until_it_speaks("long").await;
+    let history = client.call("chat.history", json!({"sessionKey": "main"})).await.expect("a history");
+    assert_eq!(history["runIds"], json!(["long", "queued"]), "whoever opens the session sees that it is at work");
 
     let wrong = client.call("chat.abort", json!({"sessionKey": "other", "runId": "long"})).await;
     assert_eq!(wrong.expect_err("another session's").to_string(), "runId does not match sessionKey");
@@ -138,6 +140,7 @@ async fn a_run_that_is_stopped_keeps_what_was_said() {
     }
 
     let history = client.call("chat.history", json!({"sessionKey": "main"})).await.expect("a history");
+    assert_eq!(history["runIds"], json!([]));
     let kept = &history["messages"][1];
     assert!(kept["content"][0]["text"].as_str().is_some_and(|text| text.starts_with("word word")), "{history}");
     client.call("chat.send", said("main", "are you there?", "next")).await.expect("started");

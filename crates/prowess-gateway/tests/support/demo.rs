@@ -92,6 +92,10 @@ pub(crate) fn script(method: &str, params: &Value) -> Option<Value> {
         "chat.send" => json!({"runId": "run-1", "status": "started"}),
         "chat.abort" => json!({"ok": true, "aborted": true, "runIds": ["run-1"]}),
         "exec.approval.list" => json!({"approvals": []}),
+        "exec.approval.log" => json!({"entries": [
+            {"id": "a1", "decision": "allow-once", "at": now() - 3_600_000, "command": "git push origin main", "by": {"name": "Anna", "deviceName": "Pixel 9", "deviceId": "9f86d081884c7d65", "client": "openclaw-control-ui"}},
+            {"id": "a2", "decision": null, "at": now() - 7_200_000, "command": "make release", "by": null, "why": "timeout"},
+        ], "nextCursor": null}),
         "exec.approval.resolve" | "device.pair.approve" | "device.pair.reject" | "sessions.reset" => {
             json!({"ok": true})
         }
@@ -124,7 +128,7 @@ fn history() -> Value {
 /// A question about a command.
 pub(crate) fn question(id: &str, command: &str) -> Value {
     json!({
-        "id": id, "createdAtMs": now(), "expiresAtMs": now() + 600_000,
+        "id": id, "createdAtMs": now(), "expiresAtMs": now() + 600_000, "expiresInMs": 600_000,
         "request": {
             "command": command, "cwd": "/home/me/.openclaw/workspace", "host": "gateway", "security": "allowlist", "ask": "on-miss",
             "agentId": "main", "resolvedPath": "/usr/bin/curl", "sessionKey": "agent:main:main", "nodeId": null, "systemRunPlan": null,

@@ -36,7 +36,7 @@ pub(crate) struct Stage {
 const HANG_UP: &str = "";
 
 /// All methods that the page may use.
-const METHODS: [&str; 17] = [
+const METHODS: &[&str] = &[
     "agents.list",
     "chat.abort",
     "chat.history",
@@ -45,6 +45,7 @@ const METHODS: [&str; 17] = [
     "device.pair.list",
     "device.pair.reject",
     "exec.approval.list",
+    "exec.approval.log",
     "exec.approval.resolve",
     "node.list",
     "prompt.preview",

@@ -124,7 +124,7 @@ fn history(here: &Here) -> Result<Value, String> {
         messages.retain(|message| message["role"] != "toolResult");
     }
     let limit = here.number("limit").unwrap_or(MESSAGES.0).clamp(1, MESSAGES.1);
-    let messages = shown(messages, usize::try_from(limit).unwrap_or(usize::MAX));
+    let messages = shown(messages, usize::try_from(limit).unwrap_or(usize::MAX), 0);
     Ok(json!({"sessionKey": row.key.to_string(), "messages": messages}))
 }
 
