@@ -82,7 +82,7 @@ export function make(app, panel) {
 
   /** Asks the gateway for the events of this session only, where it can choose. */
   async function follow(session) {
-    if (!app.link.follows || !app.link.knows("sessions.subscribe")) return;
+    if (!app.link.knows("sessions.subscribe")) return;
     const before = self.followed;
     self.followed = session;
     if (before && before !== session) app.link.call("sessions.unsubscribe", { keys: [before] }).catch(() => {});

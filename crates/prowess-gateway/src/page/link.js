@@ -21,7 +21,7 @@ const PATIENCE = 120000;
 /** Refusals that mean: come with a device key. */
 const WANTS_DEVICE = ["CONTROL_UI_DEVICE_IDENTITY_REQUIRED", "DEVICE_IDENTITY_REQUIRED"];
 /** Client capabilities that the gateway is told of. */
-const CAPS = ["tool-events"];
+const CAPS = ["tool-events", "event-deltas"];
 
 /** The code of a request that was sent, and may have been done or not. */
 export const UNSURE = "unsure";

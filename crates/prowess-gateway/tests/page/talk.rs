@@ -78,7 +78,7 @@ async fn a_turn_is_stopped_also_by_who_comes_in_the_middle() {
     stage.tell("exec.approval.requested", &demo::question("q1", "uname"));
     browser.reads("#asking", "A command waits").await;
     assert_eq!(browser.ask("document.querySelector('.stop').hidden").await, true);
-    assert_eq!(browser.ask("document.querySelector('.working').textContent").await, "");
+    assert_eq!(browser.ask("document.querySelector('.working').textContent").await, "Waiting for your approval");
     browser.close().await;
 }
 
