@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{self, Globals, NodeArgs};
-use crate::output::{DIM, GOOD, Report, WARN, paint, safe, table, visible};
+use crate::output::{DIM, GOOD, Report, WARN, paint, safe, table};
 use crate::remote::target::{Kind, Target, advice};
 use crate::remote::{call, with};
 use crate::wish::Wish;
@@ -62,7 +62,7 @@ fn serve(args: &NodeArgs, globals: &Globals) -> Result<Report, Failure> {
             tokio::select! {
                 served = &mut serving => break served,
                 // One line each, so that a program can wait for it.
-                Some(connected) = told.recv() => Report::text(line(&connected)).print()?,
+                Some(connected) = told.recv() => line(&connected)?.print()?,
                 () = wish.comes() => {
                     stop.cancel();
                     break serving.await;
@@ -74,11 +74,10 @@ fn serve(args: &NodeArgs, globals: &Globals) -> Result<Report, Failure> {
 }
 
 /// A connection as a program is told of it.
-fn line(connected: &Connected) -> String {
-    let told = json!({
+fn line(connected: &Connected) -> Result<Report, Failure> {
+    Report::json_line(&json!({
         "event": "connected", "url": connected.url, "nodeId": connected.node_id, "displayName": connected.name,
-    });
-    format!("{}\n", visible(&told.to_string()))
+    }))
 }
 
 /// Why this machine cannot serve, and what to do about it.

@@ -1,11 +1,13 @@
 //! Output: data to stdout, the rest to stderr, colour only where it is understood.
 
+pub(crate) mod json;
+
 use std::fmt::Write as _;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
-use prowess_exec::output::{Cleaner, is_hidden};
+use prowess_exec::output::Cleaner;
 use prowess_host::Failure;
 use prowess_skills::{Problem, Severity, text};
 use serde::Serialize;
@@ -26,18 +28,27 @@ pub(crate) struct Report {
     pub(crate) code: u8,
     /// Whether a terminal gets its lines wrapped between words.
     wraps: bool,
+    /// Whether the text has no styles that would have to be taken out for a pipe.
+    is_plain: bool,
 }
 
 impl Report {
     pub(crate) fn text(text: impl Into<String>) -> Self {
-        Self { text: text.into(), code: 0, wraps: false }
+        Self { text: text.into(), ..Self::default() }
     }
 
     /// JSON with two spaces of indent and a final newline.
     pub(crate) fn json(value: &impl Serialize) -> Result<Self, Failure> {
-        let mut text = visible(&serde_json::to_string_pretty(value).map_err(Failure::ours)?);
-        text.push('\n');
-        Ok(Self::text(text))
+        json::pretty(value).map(Self::plain).map_err(Failure::ours)
+    }
+
+    /// JSON on one line.
+    pub(crate) fn json_line(value: &impl Serialize) -> Result<Self, Failure> {
+        json::line(value).map(Self::plain).map_err(Failure::ours)
+    }
+
+    fn plain(text: String) -> Self {
+        Self { text: text + "\n", is_plain: true, ..Self::default() }
     }
 
     /// With lines wrapped between words on a terminal, each behind its own indentation.
@@ -52,10 +63,14 @@ impl Report {
     }
 
     /// Writes the text; a reader that has gone away is no failure.
-    pub(crate) fn print(self) -> Result<(), Failure> {
-        let text = if self.wraps { wrap_all(&self.text, stdout_columns()) } else { self.text };
-        let mut out = anstream::stdout().lock();
-        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    pub(crate) fn print(mut self) -> Result<(), Failure> {
+        if self.wraps {
+            self.text = wrap_all(&self.text, stdout_columns());
+        }
+        let write = |out: &mut dyn Write| out.write_all(self.text.as_bytes()).and_then(|()| out.flush());
+        let written =
+            if self.is_plain { write(&mut std::io::stdout().lock()) } else { write(&mut anstream::stdout().lock()) };
+        match written {
             Err(error) if error.kind() != ErrorKind::BrokenPipe => {
                 Err(Failure::ours(format!("cannot write the output: {error}")))
             }
@@ -78,26 +93,6 @@ pub(crate) fn safe(text: &str) -> String {
 pub(crate) fn cleaned(text: &str) -> String {
     let mut cleaner = Cleaner::default();
     cleaner.push(text) + &cleaner.finish()
-}
-
-/// JSON that shows everything in it: characters that a terminal would obey or hide are written as `\u…`, which means the
-/// same.
-pub(crate) fn visible(json: &str) -> String {
-    let is_shown = |c: char| c == '\n' || !(c.is_control() || is_hidden(c));
-    if json.chars().all(is_shown) {
-        return json.to_owned();
-    }
-    let mut out = String::with_capacity(json.len() + 64);
-    for c in json.chars() {
-        if is_shown(c) {
-            out.push(c);
-            continue;
-        }
-        for unit in c.encode_utf16(&mut [0; 2]) {
-            let _ = write!(out, "\\u{unit:04x}");
-        }
-    }
-    out
 }
 
 /// A path for people: the home directory is `~`.
@@ -133,13 +128,5 @@ mod tests {
     #[test]
     fn a_terminal_gets_lines_and_nothing_to_obey() {
         assert_eq!(cleaned("# a\n\u{1b}]0;title\u{7}b\u{1b}[31m\tc\u{202e}\n"), "# a\nb\tc\n");
-    }
-
-    #[test]
-    fn json_shows_what_a_terminal_would_hide() {
-        let text = "a\u{1b}[2J\u{7f}\u{9b}2J\u{202e}b\u{e0041}é\n";
-        let json = Report::json(&text).expect("a report").text;
-        assert_eq!(json, "\"a\\u001b[2J\\u007f\\u009b2J\\u202eb\\udb40\\udc41é\\n\"\n");
-        assert_eq!(serde_json::from_str::<String>(&json).expect("JSON"), text);
     }
 }

@@ -1,7 +1,7 @@
 //! `prowess run`: one message, and what comes of it.
 
 use std::fs::File;
-use std::io::{IsTerminal as _, Read, Write};
+use std::io::{IsTerminal as _, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::chat::line::MAX_MESSAGE_BYTES;
 use crate::cli::{Globals, MessageArgs};
-use crate::output::{Report, visible};
+use crate::output::{Report, json};
 use crate::partner::{code, turn};
 use crate::show::{Detail, Printer};
 use crate::talk::Talk;
@@ -124,7 +124,7 @@ fn lines(frames: Frames) -> Events {
 pub(crate) fn print_line(frame: &Value) {
     let mut out = std::io::stdout().lock();
     // A reader that has gone away stops no turn.
-    let _ = writeln!(out, "{}", visible(&frame.to_string())).and_then(|()| out.flush());
+    let _ = json::write_line(&mut out, frame);
 }
 
 #[cfg(test)]

@@ -1,7 +1,5 @@
 //! `approvals watch` and `approvals resolve`: what do the agents of a gateway want to run, and may they?
 
-use std::io::Write;
-
 use prowess_gateway::client::{Backoff, Client, Event};
 use prowess_host::Failure;
 use prowess_policy::Answer;
@@ -11,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::chat::tell;
 use crate::cli::{Decision, Globals};
-use crate::output::{DIM, Report, paint, safe, visible};
+use crate::output::{DIM, Report, json, paint, safe};
 use crate::remote::questions::{self, Desk, Pending};
 use crate::remote::target::Target;
 use crate::remote::{refused, with};
@@ -159,9 +157,8 @@ impl Watch {
 
     fn show(&self, event: &Event, desk: &Desk) {
         if self.json {
-            let line = json!({"event": event.name, "payload": event.payload}).to_string();
             let mut out = std::io::stdout().lock();
-            if writeln!(out, "{}", visible(&line)).and_then(|()| out.flush()).is_err() {
+            if json::write_line(&mut out, &json!({"event": event.name, "payload": event.payload})).is_err() {
                 self.unread.cancel();
             }
             return;

@@ -14,7 +14,7 @@ use super::list::time;
 use super::show::shape;
 use super::told::{Told, ending, typed};
 use crate::cli::Format;
-use crate::output::{Report, cleaned, count, safe, visible};
+use crate::output::{Report, cleaned, count, json, safe};
 
 /// The conversation in `format`.
 pub(crate) fn render(told: &Told, format: Format) -> Result<String, Failure> {
@@ -22,8 +22,7 @@ pub(crate) fn render(told: &Told, format: Format) -> Result<String, Failure> {
         Format::Markdown => Ok(markdown(told)),
         Format::Json => Report::json(&shape(told)).map(|report| report.text),
         Format::Jsonl => {
-            let line =
-                |line: &super::told::Line| serde_json::to_string(&line.message).map(|line| visible(&line) + "\n");
+            let line = |line: &super::told::Line| json::line(&line.message).map(|line| line + "\n");
             told.lines.iter().map(line).collect::<Result<String, _>>().map_err(Failure::ours)
         }
     }
