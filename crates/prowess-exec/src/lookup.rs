@@ -1,6 +1,6 @@
 //! Lookup: what do the names of a command mean on this machine, right now?
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
 use std::fs::File;
@@ -13,6 +13,10 @@ use rustix::fs::{Access, access};
 
 /// The largest file whose content is compared, and not only its place and times.
 const MAX_DIGEST_BYTES: u64 = 64 * 1024 * 1024;
+
+/// The most bytes that are read for one judgment to compare contents. Beyond it a file is known by its place and times only,
+/// and what others could change cannot be approved.
+const MAX_DIGEST_TOTAL: u64 = 256 * 1024 * 1024;
 
 /// How many links are followed, as far as the system goes along.
 const MAX_LINKS: usize = 40;
@@ -29,6 +33,11 @@ pub struct Disk {
     open: Vec<PathBuf>,
     /// Folders already looked at, and who can change them.
     kept: RefCell<HashMap<PathBuf, Keeper>>,
+    /// Files already looked at: the same word often comes again.
+    files: RefCell<HashMap<PathBuf, Option<Program>>>,
+    /// Contents already read, by device, inode and time of the last change, and how many bytes that took.
+    digests: RefCell<HashMap<(u64, u64, i128), Option<String>>>,
+    read: Cell<u64>,
 }
 
 impl Disk {
@@ -37,7 +46,15 @@ impl Disk {
     #[must_use]
     pub fn new(path: &str, cwd: &Path) -> Self {
         let path = std::env::split_paths(path).filter(|dir| dir.is_absolute()).collect();
-        Self { path, cwd: cwd.to_owned(), open: Vec::new(), kept: RefCell::default() }
+        Self {
+            path,
+            cwd: cwd.to_owned(),
+            open: Vec::new(),
+            kept: RefCell::default(),
+            files: RefCell::default(),
+            digests: RefCell::default(),
+            read: Cell::new(0),
+        }
     }
 
     /// The same, where commands and skills can change what is in these folders.
@@ -47,15 +64,40 @@ impl Disk {
         self
     }
 
+    /// The file at `path`, looked at once.
     fn describe(&self, path: PathBuf) -> Option<Program> {
+        if let Some(known) = self.files.borrow().get(&path) {
+            return known.clone();
+        }
+        let found = self.look(path.clone());
+        self.files.borrow_mut().insert(path, found.clone());
+        found
+    }
+
+    fn look(&self, path: PathBuf) -> Option<Program> {
         let (real, way) = self.walk(&path)?;
         let metadata = std::fs::metadata(&real).ok().filter(std::fs::Metadata::is_file)?;
         let keeper = way.max(owner(&metadata));
-        let mut identity = identity(&metadata);
-        if keeper != Keeper::System && identity.length <= MAX_DIGEST_BYTES {
-            identity.digest = Some(digest(File::open(&real).ok()?).ok()?);
+        Some(Program { path, real, keeper, identity: identity(&metadata) })
+    }
+
+    /// The digest of a file, read once, unless it or all of them together are too large.
+    fn digest(&self, file: &Program) -> Option<String> {
+        let Identity { device, inode, length, changed, .. } = file.identity;
+        let key = (device, inode, changed);
+        if let Some(known) = self.digests.borrow().get(&key) {
+            return known.clone();
         }
-        Some(Program { path, real, keeper, identity })
+        let total = self.read.get().saturating_add(length);
+        let found = if length <= MAX_DIGEST_BYTES && total <= MAX_DIGEST_TOTAL {
+            self.read.set(total);
+            // One that grows meanwhile is not followed.
+            File::open(&file.real).and_then(|open| digest(open.take(length))).ok()
+        } else {
+            None
+        };
+        self.digests.borrow_mut().insert(key, found.clone());
+        found
     }
 
     /// The file behind `path`, and who can change any step of the way there: folders, and links in the middle.
@@ -117,7 +159,14 @@ impl Lookup for Disk {
         } else {
             self.path.iter().map(|dir| dir.join(token)).find(is_executable)?
         };
-        self.describe(path)
+        self.describe(path).map(|program| self.seal(program))
+    }
+
+    fn seal(&self, mut file: Program) -> Program {
+        if file.keeper != Keeper::System && file.identity.digest.is_none() {
+            file.identity.digest = self.digest(&file);
+        }
+        file
     }
 
     fn file(&self, path: &Path) -> Option<Program> {
@@ -136,7 +185,7 @@ impl Lookup for Disk {
         {
             return self.program(name);
         }
-        self.file(named)
+        self.file(named).map(|program| self.seal(program))
     }
 }
 
@@ -176,7 +225,7 @@ pub fn identity(metadata: &std::fs::Metadata) -> Identity {
     }
 }
 
-fn digest(file: File) -> std::io::Result<String> {
+fn digest(file: impl Read) -> std::io::Result<String> {
     let mut hasher = blake3::Hasher::new();
     hasher.update_reader(file)?;
     Ok(hasher.finalize().to_hex().to_string())
@@ -245,6 +294,41 @@ mod tests {
             Keeper::Anyone,
             "a run could point it elsewhere"
         );
+    }
+
+    #[test]
+    fn a_file_that_is_only_named_is_not_read_and_one_that_runs_is_read_once() {
+        let dir = tempfile::tempdir().expect("a folder");
+        tool(dir.path(), "tool", 0o755);
+        let disk = Disk::new("", dir.path()).open_to_runs([dir.path().to_owned()]);
+        let named = disk.file(Path::new("tool")).expect("it is there");
+        assert_eq!((named.identity.digest.clone(), disk.read.get()), (None, 0));
+        let sealed = disk.seal(named);
+        assert!(sealed.identity.digest.is_some());
+        let once = disk.read.get();
+        assert_eq!(once, sealed.identity.length);
+        std::fs::hard_link(dir.path().join("tool"), dir.path().join("other")).expect("a link");
+        let disk = Disk::new("", dir.path()).open_to_runs([dir.path().to_owned()]);
+        let digests: Vec<_> = ["./tool", "./other", "./tool"].iter().filter_map(|name| disk.program(name)).collect();
+        assert!(digests.iter().all(|one| one.identity.digest == sealed.identity.digest));
+        assert_eq!((digests.len(), disk.read.get()), (3, once));
+    }
+
+    #[test]
+    fn all_that_is_read_for_one_judgment_is_bounded() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let disk = Disk::new("", dir.path()).open_to_runs([dir.path().to_owned()]);
+        let small = tool(dir.path(), "small", 0o755);
+        let large = tool(dir.path(), "large", 0o755);
+        // Without content, so that nothing is written.
+        let file = File::options().write(true).open(&large).expect("the file");
+        file.set_len(MAX_DIGEST_BYTES + 1).expect("longer");
+        assert_eq!(disk.program("./large").expect("it is there").identity.digest, None);
+        assert_eq!(disk.read.get(), 0, "it was not read");
+        let files = [small, large].map(|path| disk.file(&path).expect("it is there"));
+        disk.read.set(MAX_DIGEST_TOTAL);
+        assert!(files.iter().all(|file| disk.seal(file.clone()).identity.digest.is_none()));
+        assert_eq!(disk.read.get(), MAX_DIGEST_TOTAL);
     }
 
     #[test]

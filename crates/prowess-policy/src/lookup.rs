@@ -21,7 +21,7 @@ pub struct Identity {
     /// Last change of anything about it, in nanoseconds since 1970; nobody can set this one back.
     #[serde(default)]
     pub changed: i128,
-    /// BLAKE3 of the content, for files that others could change.
+    /// BLAKE3 of the content, for files that will run and that others could change.
     pub digest: Option<String>,
 }
 
@@ -69,8 +69,14 @@ pub trait Lookup {
     /// it does. Nothing unless it is a regular file that may be executed.
     fn program(&self, token: &str) -> Option<Program>;
 
-    /// The regular file at `path`, from the working directory.
+    /// The regular file at `path`, from the working directory; its content is not read.
     fn file(&self, path: &Path) -> Option<Program>;
+
+    /// `file` with the digest of its content where others could change it. Asked for what will run, once it is known that
+    /// it will: a file that is only named costs a look at its place and times.
+    fn seal(&self, file: Program) -> Program {
+        file
+    }
 
     /// The program that the system starts in place of `program`, when that is a script whose first line names one.
     fn interpreter(&self, program: &Program) -> Option<Program> {

@@ -127,13 +127,13 @@ pub enum Reason {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::MissingCommand => "there is no command behind it",
-            Self::UnknownOption => "it has an option that is not known to be harmless",
-            Self::Dynamic => "which program it starts is known only while it runs",
+            Self::MissingCommand => "no command follows it",
+            Self::UnknownOption => "it has an unknown option",
+            Self::Dynamic => "its arguments contain variables",
             Self::TooDeep => "too many programs are wrapped around the command",
-            Self::Environment => "it takes variables away from the command",
+            Self::Environment => "it removes variables from the environment",
             Self::Directory => "it starts the command in another folder",
-            Self::SplitString => "it takes a text apart by rules of its own and starts the result",
+            Self::SplitString => "it splits a string into words and runs them",
             Self::OtherUser => "it starts the command as another user or in another place",
             Self::Supervisor => "it starts and controls another program",
             Self::Evaluates => "it runs its arguments, or a file, as shell code",

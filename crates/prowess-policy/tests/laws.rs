@@ -7,6 +7,7 @@ mod fixture;
 use fixture::{Stage, judge, rules};
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
+use prowess_policy::approvals::Entry;
 use prowess_policy::lookup::Lookup;
 use prowess_policy::posture::{Ask, Security};
 use prowess_policy::script::{DoubtKind, Segment, Value, Word};
@@ -133,6 +134,16 @@ const NASTY: &[&str] = &[
     "wc --files0=x",
 ];
 
+/// What hands a command more arguments than were written.
+const CARRIERS: &[&str] = &[
+    "echo x | xargs COMMAND",
+    "echo x | xargs -0 -n 1 -- COMMAND",
+    "echo x | nice xargs -r COMMAND",
+    "echo x | parallel COMMAND",
+    "find . -exec COMMAND {} +",
+    "find . -execdir COMMAND {} ';'",
+];
+
 const JOINTS: &[&str] = &["; ", " | ", " && ", " || ", "\n", " |& ", ";", "|", "&&"];
 
 fn stage() -> Stage {
@@ -220,6 +231,19 @@ proptest! {
         if !first.contains('#') && is_whole(&second) {
             prop_assert!(verdict(&both) >= verdict(&second), "{both:?} is milder than {second:?}");
         }
+    }
+
+    /// Arguments that come from the input never make the verdict milder, whatever was answered with "always".
+    #[test]
+    fn an_open_tail_never_makes_the_verdict_milder(one in plain(), carrier in select(CARRIERS), terms in usual_terms()) {
+        let (stage, mut rules) = (stage(), terms.rules());
+        let before = judge(&one, &rules, &stage);
+        let grants = before.grants().unwrap_or_default();
+        let carried = carrier.replace("COMMAND", &one);
+        let carried_before = judge(&carried, &rules, &stage).verdict();
+        prop_assert!(carried_before >= before.verdict(), "{carried:?} is milder than {one:?}");
+        rules.allowlist.extend(grants.iter().map(|grant| Entry::granted("always".to_owned(), grant, 0)));
+        prop_assert_eq!(judge(&carried, &rules, &stage).verdict(), carried_before, "an answer covers {}", carried);
     }
 
     /// What is allowed is free of doubt, and a rule covers every part of it.
@@ -331,5 +355,18 @@ fn same_word(judged: &Word, run: &Word, stage: &Stage) -> Result<(), String> {
         (Value::Literal(judged), Value::Literal(run)) => same(&Script::parse(judged), &Script::parse(run), stage),
         (Value::Dynamic { expansions: judged, .. }, Value::Dynamic { expansions: run, .. }) if judged == run => Ok(()),
         (judged, run) => Err(format!("{judged:?} became {run:?}")),
+    }
+}
+
+#[test]
+fn an_answer_for_certain_arguments_does_not_cover_more_of_them() {
+    let stage = Stage::usual(&["rm", "xargs", "echo"]);
+    let mut rules = rules(&["/usr/bin/xargs"]);
+    let granted = "rm -rf build";
+    let grants = judge(granted, &rules, &stage).grants().expect("it can be remembered");
+    rules.allowlist.extend(grants.iter().map(|grant| Entry::granted("always".to_owned(), grant, 0)));
+    assert_eq!(judge(granted, &rules, &stage).verdict(), Verdict::Allow);
+    for more in ["echo keep.txt | xargs rm -rf build", "xargs -a list rm -rf build", "xargs -n 1 rm -rf build"] {
+        assert_eq!(judge(more, &rules, &stage).verdict(), Verdict::Ask, "{more}");
     }
 }

@@ -105,6 +105,11 @@ impl Entry {
         self.cwd.is_some() || self.arg_pattern.as_deref().is_some_and(is_exact)
     }
 
+    /// Whether the entry counts for certain arguments only.
+    pub(crate) fn is_bound_to_arguments(&self) -> bool {
+        self.arg_pattern.as_deref().is_some_and(|rule| !rule.is_empty())
+    }
+
     /// Whether `other` allows the same.
     pub(super) fn says_the_same(&self, other: &Self) -> bool {
         let rule = |entry: &Self| entry.arg_pattern.clone().filter(|rule| !rule.is_empty());

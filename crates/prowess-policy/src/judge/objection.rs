@@ -132,7 +132,7 @@ impl Objection {
             Self::Evaluates(_) => "write the value itself, or use the plain variable".to_owned(),
             Self::AfterCd(_) => "give the working directory with the command instead of changing it".to_owned(),
             Self::BareAssignment(_) | Self::Assignment(_) => {
-                "leave the variable out, or set it where prowess itself is started".to_owned()
+                "leave the variable out, or set it in the environment".to_owned()
             }
             Self::DynamicProgram => "write the program's name".to_owned(),
             Self::WrappedShell => "run the commands themselves, without the shell around them".to_owned(),
@@ -157,11 +157,11 @@ impl fmt::Display for Objection {
             Self::AlwaysAsk => f.write_str("every command is asked about here"),
             Self::Doubt(doubt) => doubt.kind.fmt(f),
             Self::Disguised(disguise) => f.write_str(disguise.reason),
-            Self::DynamicProgram => f.write_str("which program runs depends on an expansion"),
+            Self::DynamicProgram => f.write_str("the name of the program contains a variable or an expansion"),
             Self::NotFound(name) => write!(f, "`{name}` is not installed, or not on PATH"),
             Self::NotListed { real, safe_bin: None } => write!(f, "no rule covers {}", real.display()),
             Self::NotListed { real, safe_bin: Some(why) } => {
-                write!(f, "no rule covers {}, and as a safe program: {why}", real.display())
+                write!(f, "no rule covers {}, and it does not qualify as a safe program: {why}", real.display())
             }
             Self::ReachesFarther(farther) => farther.fmt(f),
             Self::Interpreter(real) => {
@@ -172,22 +172,22 @@ impl fmt::Display for Objection {
                 )
             }
             Self::Opaque(reason) => reason.fmt(f),
-            Self::WrappedShell => f.write_str("a shell stands behind another program, or is named by a path"),
+            Self::WrappedShell => f.write_str("the shell is started by another program, or named by a path"),
             Self::ForeignWrapper(real) => {
                 write!(f, "{} starts other programs and is not the system's own", real.display())
             }
-            Self::Assignment(name) => write!(f, "it sets {name}, which may steer the program"),
-            Self::BareAssignment(name) => write!(f, "it sets {name} for the commands behind it"),
+            Self::Assignment(name) => write!(f, "it sets {name}, which may change what the program does"),
+            Self::BareAssignment(name) => write!(f, "it sets {name} for the commands after it"),
             Self::ReadsFrom(target) => write!(f, "it reads from {target}"),
             Self::WritesTo(target) => write!(f, "it writes to {target}"),
             Self::Evaluates(word) => {
-                write!(f, "the shell evaluates what variables hold in `{word}`, and that may be code")
+                write!(f, "the shell evaluates the content of variables in `{word}`, and that may be code")
             }
-            Self::Builtin(name) => write!(f, "`{name}` is a command of the shell itself and no rule covers those"),
-            Self::AfterCd(token) => write!(f, "`{token}` stands behind `cd`, so it is not certain where it leads"),
-            Self::Dialect => f.write_str("the shell here reads this differently"),
-            Self::Elsewhere => f.write_str("it runs in a container, whose programs are not known here"),
-            Self::TooLarge(path) => write!(f, "{} can be changed and is too large to be compared", path.display()),
+            Self::Builtin(name) => write!(f, "`{name}` is a shell builtin, and no rule covers those"),
+            Self::AfterCd(token) => write!(f, "`{token}` comes after `cd`, so it is unclear which file it is"),
+            Self::Dialect => f.write_str("the shell on this machine reads this command differently"),
+            Self::Elsewhere => f.write_str("it runs in a container, whose programs are unknown"),
+            Self::TooLarge(path) => write!(f, "{} can be changed by others and is too large to verify", path.display()),
         }
     }
 }

@@ -53,7 +53,7 @@ impl Bench<'_> {
     }
 
     pub(super) fn pin_script(&mut self, word: &Word, ground: Ground<'_>, case: &mut Case, out: &mut Replacements) {
-        if let Some(file) = self.file(word) {
+        if let Some(file) = self.file(word).map(|file| self.lookup.seal(file)) {
             case.object_to_size(&file);
             self.pin(word, &file, ground, out);
         }
@@ -63,7 +63,7 @@ impl Bench<'_> {
     pub(super) fn watch<'w>(&mut self, words: impl IntoIterator<Item = &'w Word>) {
         for word in words {
             let Some(file) = self.file(word).filter(|file| !file.is_settled() && self.is_code(file)) else { continue };
-            let pin = Pin { span: None, ..pinned(&file) };
+            let pin = Pin { span: None, ..pinned(&self.lookup.seal(file)) };
             if !self.pins.contains(&pin) {
                 self.pins.push(pin);
             }

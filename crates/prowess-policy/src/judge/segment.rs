@@ -133,7 +133,8 @@ impl<'a> Bench<'a> {
         }
         case.in_shell = false;
         let Some(program) = self.find(token, case) else { return };
-        if !program.is_trusted() && self.listed(&program, token, &[]).is_none() {
+        // What it starts are arguments too, so an entry for certain arguments says nothing about it.
+        if !program.is_trusted() && self.listed(&program, token, &[], Tail::Open).is_none() {
             case.objections.push(Objection::ForeignWrapper(program.real.clone()));
         }
         self.pin(wrapper.word, &program, ground, out);
@@ -262,7 +263,7 @@ impl<'a> Bench<'a> {
         reach: &Reach,
         case: &mut Case,
     ) -> Option<Cover> {
-        let entry = self.listed(program, token, args);
+        let entry = self.listed(program, token, args, tail);
         // Where the operator named this very interpreter, its scripts are covered; code in its arguments is not.
         if let (Some((cover, _)), Reach::Plain) | (Some((cover, Breadth::Exact)), Reach::Script(_)) = (&entry, reach) {
             return Some(cover.clone());
@@ -285,13 +286,15 @@ impl<'a> Bench<'a> {
         None
     }
 
-    fn listed(&self, program: &Program, token: &str, args: &[Word]) -> Option<(Cover, Breadth)> {
+    fn listed(&self, program: &Program, token: &str, args: &[Word], tail: Tail) -> Option<(Cover, Breadth)> {
         let covering = self
             .rules
             .allowlist
             .iter()
             // Behind `cd` it runs in another folder than the one that the entry is for.
             .filter(|entry| !self.moved || !entry.is_bound_to_a_folder())
+            // Where more arguments follow that nobody has seen, a rule for certain arguments cannot hold.
+            .filter(|entry| tail == Tail::Closed || !entry.is_bound_to_arguments())
             .filter(|entry| entry.covers(program, token, args, self.cwd, &self.rules.home));
         covering
             .map(|entry| {
