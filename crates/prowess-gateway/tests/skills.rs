@@ -135,11 +135,26 @@ async fn a_change_is_written_whole_or_not_at_all() {
 }
 
 #[tokio::test]
-async fn programs_that_installers_bring_are_wanted_too() {
-    let room = Room::open(demo()).await;
+async fn the_programs_of_all_workspaces_are_those_that_skills_declare() {
+    let skill =
+        |name: &str, needs: &str| format!("---\nname: {name}\ndescription: d\nmetadata: {{openclaw: {needs}}}\n---\n");
+    let tree = demo()
+        .file(
+            ".openclaw/openclaw.json",
+            r#"{"agents": {"list": [{"id": "main", "default": true}, {"id": "ops", "workspace": "~/ops"}]}}"#,
+        )
+        .file("ops/skills/a/SKILL.md", skill("a", "{requires: {bins: [zip, ' curl '], anyBins: [rg, '', grep]}}"))
+        .file(
+            "ops/skills/b/SKILL.md",
+            skill("b", "{os: [plan9], requires: {bins: [zip]}, install: [{kind: brew, formula: f}]}"),
+        );
+    let room = Room::open(tree).await;
     let bins = room.operator().await.call("skills.bins", json!({})).await.expect("an answer");
-    let bins: Vec<&str> = bins["bins"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    assert!(bins.contains(&"demo-bin") && bins.contains(&"demo2") && bins.is_sorted(), "{bins:?}");
+    let mut wanted = vec!["curl", "demo-bin", "demo2", "grep", "rg", "zip"];
+    // The bundled skills belong to every workspace.
+    wanted.extend(["gh", "jq", "tmux"]);
+    wanted.sort_unstable();
+    assert_eq!(bins["bins"], json!(wanted));
     room.running.end().await;
 }
 

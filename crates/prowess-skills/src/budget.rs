@@ -73,7 +73,7 @@ fn sentence(total: usize, counts: [usize; 3]) -> Option<String> {
             parts.push(format!("{count} {how}"));
         }
     }
-    Some(format!("{}; `prowess skills check` tells more.", parts.join(", ")))
+    Some(format!("{}.", parts.join(", ")))
 }
 
 /// About how many tokens a text has: four ASCII characters, or one other character, make one.
@@ -331,8 +331,8 @@ mod tests {
         };
         assert_eq!(cut(0, 0, 0).sentence(), None);
         let line = |cut: Cut| cut.sentence().expect("a sentence");
-        assert_eq!(line(cut(0, 0, 2)), "Note: 7 of 9 skills are listed; `prowess skills check` tells more.");
-        let all = "Note: 6 of 9 skills are listed, 1 with a shortened description, 2 by name only; `prowess skills check` tells more.";
+        assert_eq!(line(cut(0, 0, 2)), "Note: 7 of 9 skills are listed.");
+        let all = "Note: 6 of 9 skills are listed, 1 with a shortened description, 2 by name only.";
         assert_eq!(line(cut(1, 2, 3)), all);
     }
 

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use crate::discover::{Candidate, Finding, Reach, discover, search};
 use crate::memory::Memory;
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
 use crate::root::Root;
 use crate::skill::Skill;
 use crate::tier::Tier;
@@ -60,7 +60,7 @@ impl Catalog {
     pub fn load(roots: &[Root], reach: &Reach) -> Self {
         // Inside the pool, so that the steps of one root do not hand over from this thread each time.
         let findings = rayon::scope(|_| roots.par_iter().map(|root| discover(root, reach)).collect());
-        Self::merge(findings)
+        Self::merge(within(findings, roots, reach))
     }
 
     /// The same, and only files that are not the same as when they were last read are read again.
@@ -73,7 +73,7 @@ impl Catalog {
         let found: Vec<_> = rayon::scope(|_| roots.par_iter().map(|root| search(root, reach, Some(known))).collect());
         let (findings, traces): (Vec<_>, Vec<_>) = found.into_iter().unzip();
         memory.keep(roots.iter().map(|root| root.tier).zip(traces).collect(), began);
-        Self::merge(findings)
+        Self::merge(within(findings, roots, reach))
     }
 
     /// Merges findings, lowest first.
@@ -143,6 +143,26 @@ impl Catalog {
         let by_name = self.skills.iter().find(|skill| skill.name.as_str() == name_or_key);
         by_name.or_else(|| self.skills.iter().find(|skill| skill.key() == name_or_key))
     }
+}
+
+/// The findings without the skills that are too many for one catalogue: those of the lowest roots go first.
+fn within(mut findings: Vec<Finding>, roots: &[Root], reach: &Reach) -> Vec<Finding> {
+    let mut left = reach.limits.skills;
+    for (finding, root) in findings.iter_mut().zip(roots).rev() {
+        let before = finding.candidates.len();
+        finding.candidates.retain(|candidate| {
+            let fits = candidate.outcome.is_err() || left > 0;
+            left -= usize::from(candidate.outcome.is_ok() && fits);
+            fits
+        });
+        let cut = before - finding.candidates.len();
+        if cut > 0 {
+            let reason = format!("{cut} skills were not loaded: the limit is {} skills in all", reach.limits.skills);
+            let fix = "remove skills you do not use, or raise skills.limits.maxSkillsLoadedPerSource";
+            finding.problems.push(Problem::new(ProblemKind::OverLimit, &root.path, reason, fix));
+        }
+    }
+    findings
 }
 
 /// Skills that were not read again are the same ones, which is seen at a glance.

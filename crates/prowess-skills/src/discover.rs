@@ -100,7 +100,7 @@ fn children(limits: &Limits) -> usize {
 
 /// Folders without a `SKILL.md` that are listed below one root.
 fn lists(limits: &Limits) -> usize {
-    limits.candidates_per_root.saturating_mul(6)
+    limits.candidates_per_root.saturating_mul(6).min(20_000).max(limits.candidates_per_root)
 }
 
 /// Folders that are looked at below one root.
@@ -270,7 +270,7 @@ impl Search<'_> {
     fn cut_visits(&mut self, level: &mut Vec<Folder>) {
         if level.len() > self.visits_left {
             let reason = format!("{} folders were not looked at: there are too many", level.len() - self.visits_left);
-            let fix = "name the folders with skills more closely, or raise skills.limits.maxCandidatesPerRoot";
+            let fix = "point to the folders that hold skills, or raise skills.limits.maxCandidatesPerRoot";
             self.finding.problems.push(over_limit(&self.root.path, reason, fix));
             level.truncate(self.visits_left);
         }
@@ -285,7 +285,7 @@ impl Search<'_> {
         if folders.len() > self.lists_left {
             let surplus = folders.len() - self.lists_left;
             let reason = format!("{surplus} folders were not searched: there are too many without a SKILL.md");
-            let fix = "name the folders with skills more closely, or raise skills.limits.maxCandidatesPerRoot";
+            let fix = "point to the folders that hold skills, or raise skills.limits.maxCandidatesPerRoot";
             self.finding.problems.push(over_limit(&self.root.path, reason, fix));
             self.trace_unlisted(folders.split_off(self.lists_left));
         }
@@ -324,7 +324,7 @@ impl Search<'_> {
             }
         };
         listed.near_miss = listing.near_miss.map(|path| {
-            let reason = "only a file named SKILL.md makes a skill";
+            let reason = "only a file named exactly SKILL.md is a skill";
             let problem = Problem::new(ProblemKind::NearMiss, &path, reason, "rename it to SKILL.md");
             Candidate { dir: folder.path.clone(), tier: self.root.tier, outcome: Err(problem) }
         });
@@ -366,7 +366,7 @@ impl Search<'_> {
         }
         let parent = link.real().parent().unwrap_or(&self.real_root);
         if parent.starts_with(&target) {
-            let reason = "the link leads back to a folder above it";
+            let reason = "the symlink leads back to a folder above it";
             return Err(Problem::new(ProblemKind::DeadLink, &link.path, reason, "remove it"));
         }
         let allowed = free_links(self.root.tier)
@@ -414,21 +414,20 @@ impl Search<'_> {
     /// Keeps the first skills that load, up to the limit; broken ones take no place.
     fn cut_to_limit(&mut self) {
         let limit = self.reach.limits.skills_per_root;
-        let mut loaded = 0;
-        let mut cut = 0;
+        let (mut loaded, mut cut) = (0, 0);
         for candidate in &mut self.finding.candidates {
             if let Ok(skill) = &candidate.outcome {
                 loaded += 1;
                 if loaded > limit {
                     cut += 1;
-                    let reason = format!("not loaded: the limit of {limit} skills for one root is reached");
+                    let reason = format!("not loaded: it is beyond the limit of {limit} skills per root");
                     let fix = "raise skills.limits.maxSkillsLoadedPerSource";
                     candidate.outcome = Err(Problem::new(ProblemKind::OverLimit, &skill.file, reason, fix));
                 }
             }
         }
         if cut > 0 {
-            let reason = format!("{cut} skills were not loaded: the limit for one root is {limit}");
+            let reason = format!("{cut} skills were not loaded: the limit is {limit} skills per root");
             let fix = "raise skills.limits.maxSkillsLoadedPerSource";
             self.finding.problems.push(over_limit(&self.root.path, reason, fix));
         }

@@ -82,7 +82,7 @@ impl fmt::Display for Objection {
         match self {
             Self::Disabled => f.write_str("switched off in the configuration"),
             Self::NotListed => f.write_str("not in the list of bundled skills (skills.allowBundled)"),
-            Self::Unreadable(reason) => write!(f, "what it needs is not known: {reason}"),
+            Self::Unreadable(reason) => write!(f, "its requirements cannot be read: {reason}"),
             Self::WrongOs(_) => write!(f, "runs only on {items}"),
             Self::NoBins(_) => write!(f, "programs not found: {items}"),
             Self::NoAnyBins(_) => write!(f, "none of these programs found: {items}"),
@@ -190,7 +190,7 @@ mod tests {
 
     use super::*;
     use crate::filter::Filter;
-    use crate::world::Machine;
+    use crate::world::{Machine, truthy_paths};
 
     fn skill(manifest: &str) -> Skill {
         let text = format!("---\nname: s\ndescription: d\nmetadata: {{openclaw: {manifest}}}\n---\n");
@@ -202,8 +202,8 @@ mod tests {
         let skill =
             skill("{os: [darwin], requires: {bins: [a, here, b], anyBins: [c, d], env: [E, SET], config: [x.y, on]}}");
         let here = Machine { os: "linux".to_owned(), bins: ["here".to_owned()].into() };
-        let world =
-            World { machines: vec![here], env: ["SET".to_owned()].into(), config: json!({"on": true}), note: None };
+        let config = truthy_paths(&json!({"on": true}), ["x.y", "on"]);
+        let world = World { machines: vec![here], env: ["SET".to_owned()].into(), config, note: None };
         let section = json!({"allowBundled": ["x"], "entries": {"s": {"enabled": false}}});
         let config = SkillsConfig::read(&section, Path::new("x")).0;
         let filters = Filters { agent: Filter::only(["x"]), channel: Filter::only(["y"]) };

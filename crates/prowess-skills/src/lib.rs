@@ -73,7 +73,7 @@ pub use gate::{Gate, Objection};
 pub use memory::{Identity, Memory, Place};
 pub use metadata::{BLOCKS, Metadata, Needs};
 pub use plugin::{MANIFEST, PluginPlaces, plugin_dirs};
-pub use probe::{probe, wanted_bins};
+pub use probe::{declared_bins, probe, wanted_bins};
 pub use problem::{Position, Problem, ProblemKind, Severity};
 pub use prompt::{Mode, Prompt, compact, render, section};
 pub use root::{Origin, Places, Root, find_bundled};
@@ -82,4 +82,4 @@ pub use settings::{AllowBundled, ApiKey, EnvPrecedence, Limits, SkillConfig, Ski
 pub use skill::{Dispatch, Invocation, Skill, SkillName, Standard};
 pub use snapshot::{Fingerprint, HeldBack, Snapshot};
 pub use tier::Tier;
-pub use world::{Machine, World, system, this_system};
+pub use world::{Machine, World, system, this_system, truthy_paths, wanted_config};

@@ -88,7 +88,7 @@ impl Manifest {
             }
         };
         for key in requires.keys().filter(|key| !["bins", "anyBins", "env", "config"].contains(&key.as_str())) {
-            self.ignored.push(format!("`requires.{key}` has no meaning"));
+            self.ignored.push(format!("`requires.{key}` is unknown"));
         }
         Needs {
             os: Vec::new(),
@@ -101,7 +101,7 @@ impl Manifest {
 
     fn list(&mut self, map: &Map<String, Value>, key: &str, path: &str) -> Vec<String> {
         strings(map.get(key)).unwrap_or_else(|| {
-            self.held(&format!("`{path}` is not a list of words"));
+            self.held(&format!("`{path}` is not a list of strings"));
             Vec::new()
         })
     }

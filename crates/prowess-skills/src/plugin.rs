@@ -119,7 +119,7 @@ fn below(dir: Option<&PathBuf>, home: Home) -> Vec<(PathBuf, Home)> {
 
 fn read_manifest(folder: &Path) -> Result<Manifest, Problem> {
     let path = folder.join(MANIFEST);
-    let problem = |reason: String| Problem::new(ProblemKind::Plugin, &path, reason, "mend or remove the plugin");
+    let problem = |reason: String| Problem::new(ProblemKind::Plugin, &path, reason, "fix or remove the plugin");
     let size = path.metadata().map_err(|error| problem(format!("cannot be read: {error}")))?.len();
     if size > MAX_MANIFEST {
         return Err(problem(format!("has {size} bytes, more than {MAX_MANIFEST}")));

@@ -9,16 +9,28 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 
 use crate::catalog::Catalog;
+use crate::text::trim;
 
 /// Names to look for, times folders to look in, from which on listing the folders is cheaper than trying each name.
 const LIST_FROM: usize = 4096;
 
-/// The programs that some skill of the catalogue asks for, and `brew`, which decides what can be installed.
+/// The programs to look for: those that some skill of the catalogue needs, and `brew`, which decides what can be installed.
 #[must_use]
 pub fn wanted_bins(catalog: &Catalog) -> BTreeSet<&str> {
     let needs = catalog.skills().iter().map(|skill| &skill.metadata.needs);
     let bins = needs.flat_map(|needs| needs.bins.iter().chain(&needs.any_bins)).map(String::as_str);
     bins.chain(std::iter::once("brew")).collect()
+}
+
+/// The programs that the skills of the catalogue declare: `requires.bins`, `requires.anyBins` and `install[].bins`.
+#[must_use]
+pub fn declared_bins(catalog: &Catalog) -> BTreeSet<&str> {
+    let bins = catalog.skills().iter().flat_map(|skill| {
+        let (needs, install) = (&skill.metadata.needs, &skill.metadata.install);
+        let brought = install.iter().flat_map(|spec| &spec.bins);
+        needs.bins.iter().chain(&needs.any_bins).chain(brought)
+    });
+    bins.map(|bin| trim(bin)).filter(|bin| !bin.is_empty()).collect()
 }
 
 /// Those of `wanted` that are programs in the folders of `path`. On Windows `extensions` is the value of `PATHEXT`.
@@ -86,6 +98,9 @@ mod tests {
     use prowess_testkit::Tree;
 
     use super::*;
+    use crate::discover::Reach;
+    use crate::root::{Origin, Root};
+    use crate::tier::Tier;
 
     fn tree() -> Tree {
         Tree::new()
@@ -111,6 +126,25 @@ mod tests {
             ["tool", "other", "link", "plain", "folder", "absent", "", ".", "..", "../one/tool", "/bin/sh", "a\\b"];
         assert_eq!(found(&wanted, &path), ["link", "other", "tool"]);
         assert_eq!(found(&wanted, ""), [""; 0]);
+    }
+
+    #[test]
+    fn skills_declare_what_they_need_and_what_their_packages_bring_and_nothing_else() {
+        let meta = |text: &str| format!("metadata: {{openclaw: {text}}}\n");
+        let brew = "{kind: brew, formula: jq, bins: [' jq ', yq]}";
+        let tree = Tree::new()
+            .skill(
+                "root/a",
+                "d",
+                &meta(&format!("{{requires: {{bins: [zip, curl], anyBins: [rg, grep]}}, install: [{brew}]}}")),
+            )
+            .skill("root/b", "d", &meta("{requires: {bins: [curl, ' ']}, install: [{kind: node, package: p}]}"))
+            .skill("root/c", "d", "");
+        let roots = [Root { tier: Tier::Workspace, path: tree.path("root"), origin: Origin::Convention }];
+        let catalog = Catalog::load(&roots, &Reach::default());
+        assert_eq!(catalog.problems(), []);
+        assert_eq!(Vec::from_iter(declared_bins(&catalog)), ["curl", "grep", "jq", "rg", "yq", "zip"]);
+        assert_eq!(Vec::from_iter(wanted_bins(&catalog)), ["brew", "curl", "grep", "rg", "zip"]);
     }
 
     #[test]

@@ -15,10 +15,12 @@ use crate::text::trim;
 /// Bounds on what is read and shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Child folders of one root that are still an ordinary number; ten times as many are looked at.
+    /// Child folders of one root that are still an ordinary number; up to ten times as many are looked at.
     pub candidates_per_root: usize,
     /// Skills loaded from one root.
     pub skills_per_root: usize,
+    /// Skills loaded from all roots together.
+    pub skills: usize,
     /// Bytes of one `SKILL.md`.
     pub file_bytes: u64,
     /// Skills in a prompt.
@@ -29,11 +31,15 @@ pub struct Limits {
     pub prompt_tokens: Option<usize>,
 }
 
+/// Skills that load unless a setting says otherwise: more than anyone has, and few enough to read in a moment.
+const MOST_SKILLS: usize = 20_000;
+
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            candidates_per_root: 300,
-            skills_per_root: 200,
+            candidates_per_root: MOST_SKILLS,
+            skills_per_root: MOST_SKILLS,
+            skills: MOST_SKILLS,
             file_bytes: 256_000,
             prompt_skills: 150,
             prompt_chars: 30_000,
@@ -199,9 +205,12 @@ impl Reader<'_> {
             }
         };
         let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        let per_root = limit("maxSkillsLoadedPerSource", 1).map(size);
         Limits {
             candidates_per_root: limit("maxCandidatesPerRoot", 1).map_or(defaults.candidates_per_root, size),
-            skills_per_root: limit("maxSkillsLoadedPerSource", 1).map_or(defaults.skills_per_root, size),
+            skills_per_root: per_root.unwrap_or(defaults.skills_per_root),
+            // Who asks for more from one root means to have them.
+            skills: per_root.map_or(defaults.skills, |per_root| per_root.max(defaults.skills)),
             file_bytes: limit("maxSkillFileBytes", 0).unwrap_or(defaults.file_bytes),
             prompt_skills: limit("maxSkillsInPrompt", 0).map_or(defaults.prompt_skills, size),
             prompt_chars: limit("maxSkillsPromptChars", 0).map_or(defaults.prompt_chars, size),

@@ -214,10 +214,10 @@ impl Reader<'_, '_> {
                 let manifest = metadata::read(&value);
                 let at = self.document.position("metadata");
                 for part in &manifest.ignored {
-                    self.note(ProblemKind::IgnoredMetadata, at, part, "remove it, or write it as the format wants it");
+                    self.note(ProblemKind::IgnoredMetadata, at, part, "remove it, or write it in the documented form");
                 }
                 if let Some(reason) = &manifest.unreadable {
-                    self.note(ProblemKind::BadMetadata, at, reason, "say what the skill needs in the documented form");
+                    self.note(ProblemKind::BadMetadata, at, reason, "write the requirements in the documented form");
                 }
                 manifest
             }

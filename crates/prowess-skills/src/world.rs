@@ -4,9 +4,11 @@
 //! at a disk, an environment or a socket itself.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use serde_json::Value;
+
+use crate::catalog::Catalog;
 
 /// A machine that commands can run on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,8 +26,8 @@ pub struct World {
     pub machines: Vec<Machine>,
     /// Names of environment variables that have a value; never the values.
     pub env: HashSet<String>,
-    /// The effective configuration.
-    pub config: Value,
+    /// Paths of the configuration that lead to something that counts as yes, of those that skills ask for; never values.
+    pub config: HashSet<String>,
     /// A sentence for the model about remote machines.
     pub note: Option<String>,
 }
@@ -52,24 +54,39 @@ impl World {
     /// Whether a configuration path such as `channels.slack` leads to something that counts as yes.
     #[must_use]
     pub fn config_is_truthy(&self, path: &str) -> bool {
-        let mut steps = path.split('.').filter(|step| !step.is_empty());
-        let found = steps.try_fold(&self.config, |value, step| match value {
-            Value::Object(map) => map.get(step),
-            // `00` and `+1` read as numbers and are no places in a list.
-            Value::Array(items) => {
-                step.parse().ok().filter(|index: &usize| index.to_string() == step).and_then(|index| items.get(index))
-            }
-            _ => None,
-        });
-        match found {
-            // OpenClaw has two settings that are on unless they are switched off.
-            None => matches!(path, "browser.enabled" | "browser.evaluateEnabled"),
-            Some(Value::Null) => path.split('.').all(str::is_empty),
-            Some(Value::Bool(flag)) => *flag,
-            Some(Value::Number(number)) => number.as_f64() != Some(0.0),
-            Some(Value::String(text)) => !crate::text::trim(text).is_empty(),
-            Some(Value::Array(_) | Value::Object(_)) => true,
+        self.config.contains(path)
+    }
+}
+
+/// Those of `paths` that lead to something in `config` that counts as yes.
+pub fn truthy_paths<'a>(config: &Value, paths: impl IntoIterator<Item = &'a str>) -> HashSet<String> {
+    paths.into_iter().filter(|path| is_truthy(config, path)).map(str::to_owned).collect()
+}
+
+/// The configuration paths that some skill of the catalogue needs.
+#[must_use]
+pub fn wanted_config(catalog: &Catalog) -> BTreeSet<&str> {
+    catalog.skills().iter().flat_map(|skill| &skill.metadata.needs.config).map(String::as_str).collect()
+}
+
+fn is_truthy(config: &Value, path: &str) -> bool {
+    let mut steps = path.split('.').filter(|step| !step.is_empty());
+    let found = steps.try_fold(config, |value, step| match value {
+        Value::Object(map) => map.get(step),
+        // `00` and `+1` read as numbers and are no places in a list.
+        Value::Array(items) => {
+            step.parse().ok().filter(|index: &usize| index.to_string() == step).and_then(|index| items.get(index))
         }
+        _ => None,
+    });
+    match found {
+        // OpenClaw has two settings that are on unless they are switched off.
+        None => matches!(path, "browser.enabled" | "browser.evaluateEnabled"),
+        Some(Value::Null) => path.split('.').all(str::is_empty),
+        Some(Value::Bool(flag)) => *flag,
+        Some(Value::Number(number)) => number.as_f64() != Some(0.0),
+        Some(Value::String(text)) => !crate::text::trim(text).is_empty(),
+        Some(Value::Array(_) | Value::Object(_)) => true,
     }
 }
 

@@ -9,7 +9,7 @@ use prowess_skills::env::{EnvInputs, EnvLayer, EnvPlan, EnvValue, Refusal, plan}
 use prowess_skills::{
     Budget, Catalog, Document, Filter, Filters, Gate, Limits, MAX_NAME, Machine, Mode, Objection, Places, PluginPlaces,
     Problem, ProblemKind, Reach, Secret, Skill, SkillsConfig, Snapshot, Tier, World, commands, find_bundled,
-    plugin_dirs, probe, render, resolve, sanitize, section,
+    plugin_dirs, probe, render, resolve, sanitize, section, truthy_paths,
 };
 use prowess_testkit::Tree;
 use serde_json::{Value, json};
@@ -203,24 +203,37 @@ fn m_disc_16_17_flat_and_nested_layouts_work_side_by_side() {
 }
 
 #[test]
-fn m_disc_18_a_large_root_is_reported_and_searched_tenfold() {
+fn m_disc_18_a_root_larger_than_the_limit_is_reported_and_searched_tenfold() {
     let many =
         |count: usize| (0..count).fold(Tree::new().dir("extra"), |tree, at| tree.dir(&format!("ws/skills/{at}")));
     let reasons = |tree: &Tree, limits: Limits| -> Vec<String> {
         load_within(tree, limits).problems().iter().map(|problem| problem.reason.clone()).collect()
     };
-    assert_eq!(Limits::default().candidates_per_root, 300);
-    assert_eq!(reasons(&many(300), Limits::default()), [""; 0]);
-    let told = reasons(&many(301), Limits::default());
+    assert_eq!(Limits::default().candidates_per_root, 20_000);
+    assert_eq!(reasons(&many(301), Limits::default()), [""; 0]);
+    let peers = || Limits { candidates_per_root: 300, ..Limits::default() };
+    assert_eq!(reasons(&many(300), peers()), [""; 0]);
+    let told = reasons(&many(301), peers());
     assert!(told.len() == 1 && told[0].contains("301 folders") && told[0].contains("all were looked at"), "{told:?}");
     let told = reasons(&many(1_001), Limits { candidates_per_root: 100, ..Limits::default() });
     assert!(told.iter().any(|reason| reason == "1 of 1001 folders were not looked at"), "{told:?}");
 }
 
 #[test]
-fn m_disc_19_at_most_200_skills_of_one_root_are_loaded() {
+fn m_disc_19_skills_of_one_root_and_of_all_roots_are_loaded_up_to_a_limit() {
     let tree = (0..203).fold(Tree::new().dir("extra"), |tree, at| tree.skill(&format!("ws/skills/s{at:03}"), "d", ""));
-    let catalog = load(&tree.skill("managed/other", "d", ""));
+    let tree = tree.skill("managed/other", "d", "");
+    let usual = Limits::default();
+    assert_eq!((usual.skills_per_root, usual.skills), (20_000, 20_000));
+    let catalog = load(&tree);
+    assert_eq!((catalog.skills().len(), catalog.problems().len()), (204, 0));
+
+    let catalog = load_within(&tree, Limits { skills: 203, ..usual.clone() });
+    assert_eq!(catalog.skills().len(), 203);
+    assert!(catalog.find("other").is_none(), "the lowest root gives way");
+    assert_eq!(catalog.problems()[0].reason, "1 skills were not loaded: the limit is 203 skills in all");
+
+    let catalog = load_within(&tree, Limits { skills_per_root: 200, ..usual });
     assert_eq!(catalog.skills().len(), 201);
     assert!(catalog.find("s199").is_some() && catalog.find("s200").is_none());
     assert_eq!(catalog.broken().len(), 3);
@@ -487,8 +500,11 @@ fn m_gate_06_07_08_a_variable_is_set_by_the_host_the_entry_or_the_key() {
 
 #[test]
 fn m_gate_09_every_configuration_path_must_be_truthy() {
-    let world = World { config: json!({"channels": {"slack": {"on": true}}, "off": false, "zero": 0}), ..host(&[]) };
-    let needs = |paths: &str| passes(&format!("{{requires: {{config: [{paths}]}}}}"), &world, &Value::Null);
+    let config = json!({"channels": {"slack": {"on": true}}, "off": false, "zero": 0});
+    let needs = |paths: &str| {
+        let world = World { config: truthy_paths(&config, paths.split(", ")), ..host(&[]) };
+        passes(&format!("{{requires: {{config: [{paths}]}}}}"), &world, &Value::Null)
+    };
     assert!(needs("channels.slack") && needs("channels.slack.on"));
     assert!(!needs("channels.slack, off") && !needs("zero") && !needs("absent.path"));
 }
@@ -654,9 +670,9 @@ fn crowd(count: usize, description: &str) -> Vec<Skill> {
     (0..count).map(one).collect()
 }
 
-// M-PROMPT-01, M-PROMPT-02, M-PROMPT-03, M-PROMPT-04, M-PROMPT-05, M-PROMPT-22, M-PROMPT-23
+// M-PROMPT-01, M-PROMPT-02, M-PROMPT-03, M-PROMPT-04, M-PROMPT-05, M-PROMPT-22
 #[test]
-fn m_prompt_01_02_03_04_05_22_23_the_catalogue_word_for_word() {
+fn m_prompt_01_02_03_04_05_22_the_catalogue_word_for_word() {
     let budget = Budget::from(&Limits::default());
     let shown = render(&crowd(2, "Does it."), Some(Path::new("/home/me")), Some("A note."), &budget);
     let one = |name: &str| {
@@ -696,11 +712,7 @@ fn m_prompt_07_08_descriptions_shrink_before_names_are_dropped() {
 fn m_prompt_09_a_line_counts_what_was_cut() {
     let budget = Budget { skills: 4, chars: 30_000, tokens: None };
     let cut = render(&crowd(6, "d"), None, None, &budget);
-    assert!(
-        cut.text.starts_with("Note: 4 of 6 skills are listed; `prowess skills check` tells more.\n"),
-        "{}",
-        cut.text
-    );
+    assert!(cut.text.starts_with("Note: 4 of 6 skills are listed.\n"), "{}", cut.text);
     assert!(render(&crowd(4, "d"), None, None, &budget).text.starts_with("<available_skills>"));
 }
 

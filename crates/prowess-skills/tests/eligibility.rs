@@ -7,7 +7,9 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use prowess_skills::install::{InstallPrefs, options};
-use prowess_skills::{Filter, Filters, Gate, Machine, Objection, Skill, SkillsConfig, Tier, World, probe};
+use prowess_skills::{
+    Filter, Filters, Gate, Machine, Objection, Skill, SkillsConfig, Tier, World, probe, truthy_paths,
+};
 use prowess_testkit::{Tree, assert_documented, cases, check_all_but};
 use serde_json::{Map, Value, json};
 
@@ -111,7 +113,8 @@ impl Host {
         for os in strings(&input["remote"]["platforms"]) {
             machines.push(Machine { os, bins: strings(&input["remote"]["bins"]).into_iter().collect() });
         }
-        World { machines, env: self.env.clone(), config: input["config"].clone(), note: None }
+        let config = truthy_paths(&input["config"], needs.config.iter().map(String::as_str));
+        World { machines, env: self.env.clone(), config, note: None }
     }
 }
 

@@ -457,3 +457,75 @@ fn an_empty_hyphen_field_wins_and_an_absent_one_does_not() {
     assert_eq!(tool("command-dispatch:\ncommand_dispatch: tool\ncommand_tool: exec").as_deref(), Some("exec"));
     assert_eq!(tool("command_dispatch: TOOL\ncommand-tool: exec\ncommand-arg-mode: odd").as_deref(), Some("exec"));
 }
+
+/// Whether a bracket or a quote of a flow map is still open at its end.
+fn is_open(text: &str) -> bool {
+    let (mut depth, mut quote, mut escaped) = (0, None, false);
+    for c in text.chars() {
+        match (quote, c) {
+            _ if escaped => escaped = false,
+            (Some('"'), '\\') => escaped = true,
+            (Some(mark), _) => quote = quote.filter(|_| c != mark),
+            (None, '"' | '\'') => quote = Some(c),
+            (None, '{' | '[') => depth += 1,
+            (None, '}' | ']') => depth -= 1,
+            _ => {}
+        }
+    }
+    depth > 0 || quote.is_some()
+}
+
+#[test]
+fn metadata_that_is_cut_off_anywhere_holds_the_skill_back() {
+    let inner = r#"{"openclaw": {"emoji": "🌤", "os": ["linux"], "requires": {"bins": ["a", "b"], "env": ["X"]}, "install": [{"kind": "brew", "formula": "f"}]}}"#;
+    let lines = inner.replace(", ", ",\n    ");
+    let plain = "{openclaw: {emoji: x, requires: {bins: [a, b], anyBins: [c]}, always: false}}";
+    let quoted = format!("'{inner}'");
+    let mut cut = 0;
+    for whole in [inner, lines.as_str(), plain, quoted.as_str()] {
+        for end in (1..=whole.len()).filter(|&end| whole.is_char_boundary(end)) {
+            let part = &whole[..end];
+            for more in ["", "license: MIT\n", "allowed-tools: [a, b]\n"] {
+                let text = format!("---\nname: a\ndescription: d\nmetadata: {part}\n{more}---\nbody\n");
+                let read = Document::parse(text.as_bytes()).map(|document| document.metadata().map(|_| ()));
+                let is_held = !matches!(read, Ok(Ok(())));
+                // A quote around the whole may be missing at its end: what it holds is complete.
+                if end == whole.len() || is_open(part.trim_start_matches('\'')) {
+                    assert_eq!(is_held, end < whole.len(), "{text}");
+                    cut += usize::from(is_held);
+                }
+            }
+        }
+    }
+    assert!(cut > 1_000, "{cut}");
+}
+
+#[test]
+fn a_key_is_found_at_its_line_whatever_stands_before_it() {
+    let places = |text: &str| {
+        let document = Document::parse(text.as_bytes()).expect("a document");
+        ["name", "description", "absent"].map(|key| document.position(key).map(|at| (at.line, at.column)))
+    };
+    assert_eq!(places("---\nname: a\ndescription: d\n---\n"), [Some((2, 1)), Some((3, 1)), None]);
+    assert_eq!(
+        places("\n\n---\n# why\nname: a\nx: |\n  y\n\ndescription: d\n---\n"),
+        [Some((5, 1)), Some((9, 1)), None]
+    );
+    assert_eq!(
+        places("---\nname: a\nother: a: b\ndescription: d\n---\n"),
+        [Some((2, 1)), Some((4, 1)), None],
+        "mended"
+    );
+}
+
+#[test]
+fn words_that_were_meant_as_a_manifest_are_not_taken_for_nothing() {
+    let is_read = |metadata: &str| {
+        let text = format!("---\nname: a\ndescription: d\nmetadata: {metadata}\n---\n");
+        Document::parse(text.as_bytes()).expect("a document").metadata().is_ok()
+    };
+    for meant in ["openclaw needs curl", "clawdbot", "clawdis curl", "requires curl", "'{x'", "'[x'"] {
+        assert!(!is_read(meant), "{meant}");
+    }
+    assert!(is_read("just words") && is_read("7"));
+}

@@ -6,7 +6,7 @@ mod update;
 
 use std::collections::BTreeSet;
 
-use prowess_skills::wanted_bins;
+use prowess_skills::declared_bins;
 use serde_json::json;
 
 use super::{Answer, Ask, Method, method};
@@ -22,7 +22,7 @@ pub(super) const METHODS: &[Method] = &[
     method!("skills.update", Access::Operator(Scope::Admin), update::update),
 ];
 
-/// The programs that the skills of all agents ask for.
+/// The programs that the skills of all agents declare, and no others: a node may run them unasked.
 async fn bins(ask: Ask) -> Answer {
     ask.checked(&NOTHING)?;
     blocking(move || {
@@ -30,11 +30,8 @@ async fn bins(ask: Ask) -> Answer {
         let mut bins = BTreeSet::new();
         for id in agents.names()?.0 {
             let view = agents.get(Some(&id))?.view();
-            bins.extend(wanted_bins(&view.catalog).into_iter().map(|bin| bin.trim().to_owned()));
-            let specs = view.catalog.skills().iter().flat_map(|skill| &skill.metadata.install);
-            bins.extend(specs.flat_map(|spec| &spec.bins).map(|bin| bin.trim().to_owned()));
+            bins.extend(declared_bins(&view.catalog).into_iter().map(str::to_owned));
         }
-        bins.remove("");
         Ok(json!({"bins": bins}))
     })
     .await?

@@ -97,7 +97,7 @@ fn fill(file: &File, size: usize, buffer: &mut Vec<u8>) -> io::Result<()> {
 }
 
 fn open_link(path: &Path, real_dir: &Path) -> Result<File, Unread> {
-    let lost = || Problem::new(ProblemKind::Unreadable, path, "the link leads nowhere", "put the file itself here");
+    let lost = || Problem::new(ProblemKind::Unreadable, path, "the symlink is broken", "put the file itself here");
     let target = path.canonicalize().map_err(|_| Unread::Refused(lost()))?;
     if !target.starts_with(real_dir) {
         return Err(Unread::Refused(escape(path, &target, "keep the file itself in the skill's folder")));
@@ -111,12 +111,12 @@ fn open_link(path: &Path, real_dir: &Path) -> Result<File, Unread> {
 
 /// The problem of a link that leads nowhere.
 pub(super) fn dead_link(path: &Path) -> Problem {
-    Problem::new(ProblemKind::DeadLink, path, "the link leads nowhere", "remove it, or mend its target")
+    Problem::new(ProblemKind::DeadLink, path, "the symlink is broken", "remove it, or fix its target")
 }
 
 /// The problem of a link that leads out of where it belongs.
 pub(super) fn escape(path: &Path, target: &Path, fix: &str) -> Problem {
-    let reason = format!("the link leads outside, to {}", target.display());
+    let reason = format!("the symlink leads out of its folder, to {}", target.display());
     Problem::new(ProblemKind::Escapes, path, reason, fix)
 }
 

@@ -57,7 +57,7 @@ pub(super) fn entries(header: &str, first_line: usize) -> Mended {
             continue;
         };
         let first = &mut mended.pairs[place];
-        let reason = format!("the key `{}` is there twice", pair.key);
+        let reason = format!("the key `{}` appears twice", pair.key);
         if pair.key == "metadata" && first.value != pair.value {
             mended.metadata_flaw = Some(unreadable(at, &reason));
         } else {
@@ -69,7 +69,7 @@ pub(super) fn entries(header: &str, first_line: usize) -> Mended {
     if more > 0 {
         mended.flaws.truncate(MAX_FLAWS);
         let at = mended.flaws.last().and_then(|flaw| flaw.at).unwrap_or(Position { line: first_line, column: 1 });
-        mended.flaws.push(Flaw::mended(at, &format!("and {more} more of the kind"), "check the whole frontmatter"));
+        mended.flaws.push(Flaw::mended(at, &format!("and {more} more like these"), "check the whole frontmatter"));
     }
     mended
 }
@@ -137,9 +137,9 @@ fn read(header: &str, entry: &Entry, at: Position, spent: &mut usize, flaws: &mu
     }
     match error {
         Some(error) if error.fault == Fault::DuplicateKey => Err(unreadable(at, &error.reason)),
-        error => match balanced(raw, spent) {
+        error => match without_surplus(raw, spent) {
             Some(value) => {
-                flaws.push(Flaw::mended(at, "`metadata` has a bracket too few or too many", "balance the brackets"));
+                flaws.push(Flaw::mended(at, "`metadata` has too many closing brackets", "remove the extra ones"));
                 Ok(pair(value))
             }
             None => Err(unreadable(at, &error.map_or_else(|| "text follows it".to_owned(), |error| error.reason))),
@@ -209,8 +209,9 @@ fn cause(text: &str) -> &'static str {
     }
 }
 
-/// Reads JSON, JSON5 or a YAML flow map that lacks closing brackets at its end, or has too many there.
-fn balanced(raw: &str, spent: &mut usize) -> Option<Value> {
+/// Reads JSON, JSON5 or a YAML flow map that has too many closing brackets at its end. One that has too few was cut off:
+/// nobody knows what else it said.
+fn without_surplus(raw: &str, spent: &mut usize) -> Option<Value> {
     let text = trim(raw);
     let text = text.strip_prefix(['\'', '"']).map_or(text, trim);
     if !text.starts_with(['{', '[']) {
@@ -238,7 +239,9 @@ fn balanced(raw: &str, spent: &mut usize) -> Option<Value> {
             _ => {}
         }
     }
-    quote.is_none().then(|| text.extend(open.iter().rev()))?;
+    if quote.is_some() || !open.is_empty() {
+        return None;
+    }
     let value = json::parse(&text).ok().or_else(|| alone(&format!("metadata: {text}\n"), spent).ok())?;
     value.is_object().then_some(value)
 }
@@ -309,15 +312,18 @@ mod tests {
     }
 
     #[test]
-    fn metadata_is_balanced_or_unreadable() {
+    fn metadata_that_is_cut_off_is_unreadable() {
         let read = |metadata: &str| {
             let text = format!("---\nname: a\ndescription: d\nmetadata: {metadata}\n---\n");
             let document = Document::parse(text.as_bytes()).expect("rescued");
             document.metadata().map(|found| found.map(|value| value.to_string())).map_err(|flaw| flaw.reason)
         };
         let fine = Ok(Some(r#"{"openclaw":{"requires":{"bins":["x"]}}}"#.to_owned()));
-        assert_eq!(read(r#"{"openclaw":{"requires":{"bins":["x"]}}"#), fine);
+        assert!(read(r#"{"openclaw":{"requires":{"bins":["x"]}}"#).is_err());
         assert_eq!(read(r#"{"openclaw":{"requires":{"bins":["x"]}}}}"#), fine);
+        for cut in ["{", r#"{"openclaw": {"#, r#"{"openclaw": {"requires":"#, r#"{"openclaw": {"emoji": "x","#] {
+            assert!(read(cut).is_err(), "{cut}");
+        }
         assert_eq!(read("{\n\t\"openclaw\": {\"requires\": {\"bins\": [\"x\"]}}}"), fine);
         assert_eq!(read("{\n  // why\n  \"openclaw\": {\"requires\": {\"bins\": [\"x\"]}}}"), fine);
         assert!(read(r#"{"openclaw":{"always":true,"always":false}}"#).is_err());

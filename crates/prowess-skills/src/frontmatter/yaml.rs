@@ -233,7 +233,7 @@ fn error(span: &Span, fault: Fault, reason: &str) -> YamlError {
 }
 
 fn duplicate(span: &Span, key: &str) -> YamlError {
-    error(span, Fault::DuplicateKey, &format!("the key `{key}` is there twice"))
+    error(span, Fault::DuplicateKey, &format!("the key `{key}` appears twice"))
 }
 
 /// A key, without a copy when it is one of those that skills have.
