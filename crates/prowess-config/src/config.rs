@@ -91,18 +91,20 @@ pub struct Config {
     files: Vec<PathBuf>,
     /// What variables and flags say, lowest layer first.
     overlays: Vec<(Layer, KeyPath, Value)>,
-    /// The two together.
-    effective: Value,
+    /// The two together, where variables and flags say anything.
+    effective: Option<Value>,
     env: Env,
     provided: ConfigEnv,
     unavailable: Vec<Unavailable>,
     warnings: Vec<Warning>,
+    unused: Vec<Warning>,
 }
 
 impl Config {
     /// Reads the configuration at `locations`; a file that is not there is an empty configuration.
     ///
-    /// `.env` in the current directory and then in the state directory fill in variables that `env` does not have.
+    /// `.env` in the state directory fills in variables that `env` does not have. One in the current directory comes with
+    /// whatever was cloned or unpacked there, so it configures nothing: see [`ConfigEnv::project`].
     pub fn load(locations: &Locations, env: &Env) -> Result<Self, LoadError> {
         let text = source::read_optional(&locations.config_path)?;
         Self::imagine(text.as_deref().unwrap_or("{}"), locations, env)
@@ -111,8 +113,9 @@ impl Config {
     /// What the configuration would be if its file said `text`.
     pub fn imagine(text: &str, locations: &Locations, env: &Env) -> Result<Self, LoadError> {
         let mut variables = Collector::new(env);
-        for dir in [&locations.cwd, &locations.state_dir] {
-            variables.read_dotenv(&dir.join(".env"));
+        variables.read_dotenv(&locations.state_dir.join(".env"));
+        if locations.cwd != locations.state_dir {
+            variables.read_project(&locations.cwd.join(".env"));
         }
         Self::build(text, Some(&locations.config_path), variables)
     }
@@ -139,9 +142,10 @@ impl Config {
         }
         let mut config = Self {
             written: Tree { value: Value::Null, origin: Origin::new(0) },
-            effective: Value::Null,
+            effective: None,
             overlays: Vec::new(),
             unavailable: Vec::new(),
+            unused: Vec::new(),
             env: variables.env,
             provided: variables.provided,
             warnings: [variables.warnings, warnings].concat(),
@@ -151,7 +155,6 @@ impl Config {
             config.warn(&tree, KeyPath::root(), WarningKind::BlankFile);
         }
         config.settle(&mut tree);
-        config.effective = tree.value.clone();
         config.written = tree;
         Ok(config)
     }
@@ -170,6 +173,8 @@ impl Config {
         for (path, kind) in findings.remarks {
             self.warn(tree, path, kind);
         }
+        let unused = findings.unused.into_iter().map(|(path, kind)| self.warning(tree, path, kind));
+        self.unused = unused.collect();
         tree.apply(findings.fixes);
         self.settle_aliases(tree);
         for warning in Agents::parse(&tree.value).1 {
@@ -192,8 +197,13 @@ impl Config {
     }
 
     fn warn(&mut self, tree: &Tree, path: KeyPath, kind: WarningKind) {
+        let warning = self.warning(tree, path, kind);
+        self.warnings.push(warning);
+    }
+
+    fn warning(&self, tree: &Tree, path: KeyPath, kind: WarningKind) -> Warning {
         let file = self.files.get(tree.origin.file_of(path.segments())).cloned();
-        self.warnings.push(Warning { path, file, kind });
+        Warning { path, file, kind }
     }
 
     /// The value at a path such as `skills.load.watch`, or the default; `None` if there is neither.
@@ -206,7 +216,7 @@ impl Config {
     #[must_use]
     pub fn get_at(&self, path: &KeyPath) -> Option<Layered<Value>> {
         let path: KeyPath = canonical(path.segments()).into_iter().collect();
-        let Some(value) = lookup(&self.effective, path.segments()) else {
+        let Some(value) = lookup(self.tree(), path.segments()) else {
             let value = schema::find(path.segments())?.default_value()?;
             return Some(Layered { value, layer: Layer::Default, origin: None });
         };
@@ -236,32 +246,39 @@ impl Config {
             .map_err(|expected| FlagError::WrongValue { path: path.clone(), expected })?;
         self.overlays.push((layer, path, value));
         self.overlays.sort_by_key(|(layer, ..)| *layer);
-        self.effective = self.written.value.clone();
+        let mut effective = self.written.value.clone();
         for (_, path, value) in &self.overlays {
-            assign(&mut self.effective, path.segments(), value.clone(), new_container).map_err(|obstacle| {
+            assign(&mut effective, path.segments(), value.clone(), new_container).map_err(|obstacle| {
                 let way = path.segments()[..obstacle.depth].iter().collect();
                 FlagError::Blocked { path: path.clone(), obstacle: way, found: obstacle.found }
             })?;
         }
+        self.effective = Some(effective);
         Ok(self)
     }
 
     /// Everything that is set, without defaults.
     #[must_use]
     pub fn tree(&self) -> &Value {
-        &self.effective
+        self.effective.as_ref().unwrap_or(&self.written.value)
     }
 
     /// A copy of the tree that may be shown: secrets are replaced by [`crate::REDACTED`].
     #[must_use]
     pub fn redacted(&self) -> Value {
-        redact(&self.effective)
+        redact(self.tree())
     }
 
     /// What the operator should know about.
     #[must_use]
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
+    }
+
+    /// Settings that are accepted and have no effect, each with what to do instead.
+    #[must_use]
+    pub fn unused(&self) -> &[Warning] {
+        &self.unused
     }
 
     /// Values that are not there because a variable is missing.
@@ -291,7 +308,7 @@ impl Config {
     /// The agents.
     #[must_use]
     pub fn agents(&self) -> Agents {
-        Agents::parse(&self.effective).0
+        Agents::parse(self.tree()).0
     }
 }
 

@@ -149,8 +149,22 @@ pub(crate) fn load_includes(value: Value, main: Option<&Path>) -> Result<Expande
     let root = main.map(|main| normalise(main.parent().unwrap_or(Path::new(""))));
     let mut expander = Expander { root, files, reads: 0, bytes: 0, warnings: Vec::new() };
     let mut chain: Vec<PathBuf> = main.map(normalise).into_iter().collect();
-    let tree = expander.expand(value, 0, &KeyPath::root(), &mut chain)?;
+    // Most configurations include nothing, and then all of it is from one file.
+    let tree = if includes(&value) {
+        expander.expand(value, 0, &KeyPath::root(), &mut chain)?
+    } else {
+        Tree { value, origin: Origin::new(0) }
+    };
     Ok(Expanded { tree, files: expander.files, warnings: expander.warnings })
+}
+
+/// Whether there is an include anywhere in `value`.
+fn includes(value: &Value) -> bool {
+    match value {
+        Value::Object(map) => map.contains_key(INCLUDE) || map.values().any(includes),
+        Value::Array(items) => items.iter().any(includes),
+        _ => false,
+    }
 }
 
 struct Expander {

@@ -4,6 +4,7 @@
 //! wrong type are reported and taken out, so that the default applies.
 
 mod check;
+mod lookup;
 mod table;
 
 use std::fmt;
@@ -11,6 +12,7 @@ use std::fmt;
 use serde_json::Value;
 
 pub(crate) use check::{check_flag, plan_check};
+pub use lookup::find;
 pub use table::KEYS;
 
 /// One known setting.
@@ -24,6 +26,8 @@ pub struct Key {
     pub default: Option<&'static str>,
     /// What it is for.
     pub meaning: &'static str,
+    /// For a setting that has no effect here: what to do instead.
+    pub instead: Option<&'static str>,
 }
 
 /// What may be at a place.
@@ -104,31 +108,6 @@ impl Key {
             _ => None,
         }
     }
-
-    /// How many wildcards the path matches with; `None` when it does not match.
-    fn matches(&self, path: &[String]) -> Option<usize> {
-        matches(&self.path.split('.').collect::<Vec<_>>(), path)
-    }
-}
-
-fn matches(pattern: &[&str], path: &[String]) -> Option<usize> {
-    match (pattern.split_first(), path.split_first()) {
-        (None, None) => Some(0),
-        (Some((&"**", rest)), Some((_, below))) => {
-            matches(pattern, below).or_else(|| matches(rest, below)).map(|wild| wild + 1)
-        }
-        (Some((segment, rest)), Some((_, below))) if segment.starts_with('<') => {
-            matches(rest, below).map(|wild| wild + 1)
-        }
-        (Some((segment, rest)), Some((key, below))) if segment == key => matches(rest, below),
-        _ => None,
-    }
-}
-
-/// The row of the table for this place, the most literal one if several fit.
-#[must_use]
-pub fn find(path: &[String]) -> Option<&'static Key> {
-    KEYS.iter().filter_map(|key| Some((key.matches(path)?, key))).min_by_key(|(wild, _)| *wild).map(|(_, key)| key)
 }
 
 /// Whether a list belongs at this place.
@@ -169,7 +148,9 @@ mod tests {
         for (position, key) in KEYS.iter().enumerate() {
             assert!(KEYS[..position].iter().all(|other| other.path != key.path), "twice: {}", key.path);
             assert_eq!(key.default.is_some(), key.default_value().is_some(), "default of {}", key.path);
-            assert!(!key.meaning.is_empty() && !key.meaning.ends_with('.'), "meaning of {}", key.path);
+            for text in [Some(key.meaning), key.instead].into_iter().flatten() {
+                assert!(!text.is_empty() && !text.ends_with('.'), "text of {}", key.path);
+            }
             let parent: Vec<_> = key.path.split('.').collect();
             for depth in 1..parent.len() {
                 let above = parent[..depth].join(".");

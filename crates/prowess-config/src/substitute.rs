@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use crate::tree::Fix;
+use crate::tree::{Fix, Trail};
 use crate::{Env, KeyPath};
 
 /// A value that is not there because its variable is missing or empty.
@@ -51,22 +51,22 @@ fn reference(text: &str) -> Option<&str> {
 /// The corrections that fill in all references below `value`, and the values that cannot be had.
 pub(crate) fn plan_substitutions(value: &Value, env: &Env) -> (Vec<Fix>, Vec<Unavailable>) {
     let mut plan = (Vec::new(), Vec::new());
-    visit(value, &KeyPath::root(), env, &mut plan);
+    visit(value, &Trail::ROOT, env, &mut plan);
     plan
 }
 
-fn visit(value: &Value, path: &KeyPath, env: &Env, plan: &mut (Vec<Fix>, Vec<Unavailable>)) {
+fn visit(value: &Value, trail: &Trail<'_>, env: &Env, plan: &mut (Vec<Fix>, Vec<Unavailable>)) {
     match value {
-        Value::Object(map) => map.iter().for_each(|(key, value)| visit(value, &path.join(key), env, plan)),
+        Value::Object(map) => map.iter().for_each(|(key, value)| visit(value, &trail.key(key), env, plan)),
         Value::Array(items) => {
-            items.iter().enumerate().for_each(|(at, item)| visit(item, &path.join(at.to_string()), env, plan));
+            items.iter().enumerate().for_each(|(at, item)| visit(item, &trail.item(&at.to_string()), env, plan));
         }
         Value::String(text) if text.contains('$') => match substitute(text, env) {
             Ok(new) if new == *text => {}
-            Ok(new) => plan.0.push(Fix { path: path.clone(), value: Some(Value::String(new)) }),
+            Ok(new) => plan.0.push(Fix { path: trail.path(), value: Some(Value::String(new)) }),
             Err(variable) => {
-                plan.0.push(Fix { path: path.clone(), value: None });
-                plan.1.push(Unavailable { path: path.clone(), variable });
+                plan.0.push(Fix { path: trail.path(), value: None });
+                plan.1.push(Unavailable { path: trail.path(), variable });
             }
         },
         _ => {}

@@ -127,6 +127,42 @@ impl Origin {
     }
 }
 
+/// The way from the root to a value, as a chain on the stack: most values are looked at without anybody asking for their path.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Trail<'a> {
+    above: Option<&'a Trail<'a>>,
+    name: &'a str,
+    is_item: bool,
+}
+
+impl<'a> Trail<'a> {
+    pub(crate) const ROOT: Self = Self { above: None, name: "", is_item: false };
+
+    pub(crate) fn key(&'a self, name: &'a str) -> Self {
+        Self { above: Some(self), name, is_item: false }
+    }
+
+    pub(crate) fn item(&'a self, position: &'a str) -> Self {
+        Self { above: Some(self), name: position, is_item: true }
+    }
+
+    pub(crate) fn name(&self) -> &'a str {
+        self.name
+    }
+
+    /// Whether it is a position in a list.
+    pub(crate) fn is_item(&self) -> bool {
+        self.is_item
+    }
+
+    pub(crate) fn path(&self) -> KeyPath {
+        let mut names: Vec<&str> = std::iter::successors(Some(self), |trail| trail.above).map(|one| one.name).collect();
+        // The root has no name.
+        names.pop();
+        names.into_iter().rev().collect()
+    }
+}
+
 /// A tree of values together with where they came from.
 #[derive(Debug, Clone)]
 pub(crate) struct Tree {

@@ -1,5 +1,7 @@
 //! Which variables do the `.env` files and the `env` section provide?
 //!
+//! A `.env` in the current directory is kept apart: whoever made that directory wrote it, and it is not the operator's word.
+//!
 //! They never override what is already set, they are values in our hands rather than changes to the process, and names
 //! that make programs load foreign code are refused.
 
@@ -49,6 +51,8 @@ pub struct ConfigEnv {
     pub variables: BTreeMap<String, Variable>,
     /// What the `env` section alone says, also where the environment has another value.
     pub section: BTreeMap<String, Secret>,
+    /// What `.env` in the current directory says. Nothing here reads it; it may be handed to skills that declare a name.
+    pub project: BTreeMap<String, Secret>,
     /// Variables that were refused.
     pub refused: Vec<Refused>,
 }
@@ -84,11 +88,11 @@ pub(crate) fn objection(name: &str, value: &str) -> Option<&'static str> {
         && !name.is_empty()
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     if DANGEROUS_NAMES.contains(&upper.as_str()) || DANGEROUS_PREFIXES.iter().any(|prefix| upper.starts_with(prefix)) {
-        Some("it can make programs run foreign code; set it outside of the configuration if you must")
+        Some("it can make programs run other code; set it in your shell if you need it")
     } else if !portable {
-        Some("a name has letters, digits and underscores only and does not start with a digit; rename it")
+        Some("a name consists of letters, digits and underscores and does not start with a digit; rename it")
     } else if value.contains('\0') {
-        Some("its value has a NUL byte; remove that")
+        Some("its value contains a NUL byte; remove it")
     } else {
         None
     }
@@ -130,6 +134,14 @@ impl Collector {
                 self.provide(&KeyPath::root(), name, value, &VariableSource::Dotenv(file.to_owned()), Some(file));
             }
         }
+    }
+
+    /// Reads `.env` of the current directory. What is wrong with it is no business of ours.
+    pub(crate) fn read_project(&mut self, file: &Path) {
+        let Ok(Some(text)) = source::read_optional(file) else { return };
+        let found = dotenv::parse(&text).variables.into_iter();
+        let usable = found.filter(|(name, value)| !value.is_empty() && objection(name, value).is_none());
+        self.provided.project = usable.map(|(name, value)| (name, Secret::new(value))).collect();
     }
 
     /// Takes in the `env` section: `vars`, then text values under other keys.

@@ -97,6 +97,11 @@ pub enum WarningKind {
         /// The cause.
         reason: String,
     },
+    /// A setting of OpenClaw's that is accepted and has no effect here.
+    NoEffect {
+        /// What to do instead.
+        instead: &'static str,
+    },
     /// The configuration file is blank, which counts as an empty configuration.
     BlankFile,
 }
@@ -123,28 +128,29 @@ impl fmt::Display for WarningKind {
                 write!(f, "expected {expected}, found {found}; the default is used instead")
             }
             Self::Restricted { expected, found } => {
-                write!(f, "expected {expected}, found {found}; it is taken as off, or as a list of nothing")
+                write!(f, "expected {expected}, found {found}; the strictest value is used instead")
             }
             Self::NotAllowed { expected } => write!(f, "expected {expected}; the default is used instead"),
-            Self::Converted { expected, found } => write!(f, "{found} taken as {expected}; write it as {expected}"),
+            Self::Converted { expected, found } => write!(f, "read {found} as {expected}; write it as {expected}"),
             Self::Unavailable { variable } => {
-                write!(f, "the variable {variable} is missing or empty, so this value is unavailable; set {variable}")
+                write!(f, "the variable {variable} is missing or empty, so this value is not set; set {variable}")
             }
             Self::AliasIgnored { used } => write!(f, "ignored, because `{used}` is set too; remove one of them"),
-            Self::RefusedVariable { name, reason } => write!(f, "the variable {name:?} is not set: {reason}"),
+            Self::RefusedVariable { name, reason } => write!(f, "ignored the variable {name:?}: {reason}"),
             Self::ShellImport => {
-                f.write_str("the login shell is not asked for variables; list them in env.vars or a .env file")
+                f.write_str("prowess does not import variables from the login shell; list them in env.vars or in .env in the state directory")
             }
             Self::SeveralDefaults { used } => {
-                write!(f, "several agents are marked as default, `{used}` is used; mark only one")
+                write!(f, "several agents are marked as the default, and `{used}` is used; mark only one")
             }
             Self::DuplicateAgent { id } => {
                 write!(f, "the agent id `{id}` appears more than once and only the first counts; rename the other")
             }
-            Self::SkippedKey { key } => write!(f, "the key `{key}` is not taken over from an include; rename it"),
-            Self::BadLine { line, reason } => write!(f, "line {line} is skipped: {reason}"),
-            Self::Unreadable { reason } => write!(f, "cannot be read and is skipped: {reason}"),
-            Self::BlankFile => f.write_str("the file is blank and counts as an empty configuration; write {} to it"),
+            Self::SkippedKey { key } => write!(f, "ignored the key `{key}` of an include; rename it"),
+            Self::BadLine { line, reason } => write!(f, "ignored line {line}: {reason}"),
+            Self::Unreadable { reason } => write!(f, "cannot be read, and is ignored: {reason}"),
+            Self::NoEffect { instead } => write!(f, "has no effect in prowess; {instead}"),
+            Self::BlankFile => f.write_str("the file is empty; write {} to it, or remove it"),
         }
     }
 }

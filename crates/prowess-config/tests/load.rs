@@ -97,7 +97,7 @@ fn one_unknown_key_or_missing_variable_stops_nothing() {
     assert_eq!(
         shown,
         [
-            "skills.entries.w.apiKey: the variable NOPE is missing or empty, so this value is unavailable; set NOPE",
+            "skills.entries.w.apiKey: the variable NOPE is missing or empty, so this value is not set; set NOPE",
             "skils: unknown key, ignored; did you mean `skills`?",
         ]
     );
@@ -169,17 +169,55 @@ fn the_other_name_of_the_debounce() {
 fn variables_from_files_fill_gaps() {
     let place = Place::new(&[
         ("openclaw.json", "{env: {vars: {C: 'config', D: 'config'}, LD_PRELOAD: 'x'}, out: '${A} ${B} ${C} ${D}'}"),
-        (".env", "A=state\nB=state\n"),
-        ("cwd/.env", "A=cwd\nD=cwd\nNODE_OPTIONS=--evil\n"),
+        (".env", "A=state\nB=state\nNODE_OPTIONS=--evil\n"),
+        ("cwd/.env", "A=cwd\nD=cwd\nLD_PRELOAD=x\n"),
     ]);
     let config = place.load(&[("C", "host")]).expect("it loads");
-    assert_eq!(config.tree()["out"], "cwd state host cwd");
+    assert_eq!(config.tree()["out"], "state state host config");
     let provided = &config.config_env().variables;
     assert_eq!(provided.keys().collect::<Vec<_>>(), ["A", "B", "D"]);
     assert_eq!(provided["B"].source, VariableSource::Dotenv(place.file(".env")));
     assert_eq!(config.env().get("C"), Some("host"));
     let refused: Vec<_> = config.config_env().refused.iter().map(|refused| refused.name.as_str()).collect();
     assert_eq!(refused, ["NODE_OPTIONS", "LD_PRELOAD"]);
+}
+
+#[test]
+fn the_current_directory_configures_nothing() {
+    let place = Place::new(&[
+        ("openclaw.json", "{models: {providers: {openai: {apiKey: '${OPENAI_API_KEY}'}}}}"),
+        ("cwd/.env", "OPENAI_API_KEY=theirs\nOPENAI_BASE_URL=https://evil.test\nOPENCLAW_GATEWAY_TOKEN=t\nMINE=1\n"),
+    ]);
+    let config = place.load(&[]).expect("it loads");
+    let host: Vec<_> = config.env().iter().filter(|(name, _)| *name != "OPENCLAW_STATE_DIR").collect();
+    assert_eq!(host, [], "only what the process was given");
+    assert!(config.config_env().variables.is_empty());
+    assert_eq!(config.unavailable().len(), 1, "a reference is not answered from there either");
+    let kept = &config.config_env().project;
+    assert_eq!(kept.get("MINE").map(prowess_config::Secret::expose), Some("1"));
+    assert!(!format!("{:?}", config.config_env()).contains("theirs"));
+}
+
+#[test]
+fn a_setting_without_effect_is_named_with_what_to_do_instead() {
+    let config = loaded(
+        "{hooks: {enabled: true}, bindings: [], agents: {defaults: {sandbox: {mode: 'all'}}, list: [{id: 'a', sandbox: {mode: 'off'}}]},
+          skills: {workshop: {maxPending: 3, approvalPolicy: 'auto'}, install: {allowUploadedArchives: true}},
+          channels: {slack: {botToken: 'x', skills: ['a']}, telegram: {skills: ['a']}}, gateway: {port: 1}}",
+    );
+    let told: Vec<String> = config.unused().iter().map(|warning| warning.path.to_string()).collect();
+    let wanted = [
+        "hooks",
+        "bindings",
+        "agents.defaults.sandbox",
+        "agents.list.0.sandbox",
+        "skills.workshop",
+        "skills.install.allowUploadedArchives",
+        "channels.slack",
+    ];
+    assert_eq!(told, wanted);
+    assert!(config.unused().iter().all(|warning| warning.to_string().contains("has no effect in prowess; ")));
+    assert!(config.warnings().is_empty(), "{:?}", config.warnings());
 }
 
 #[test]

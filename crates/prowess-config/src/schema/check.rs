@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
-use super::{KEYS, Key, Kind, find};
+use super::lookup::Spot;
+use super::{Kind, find};
 use crate::KeyPath;
-use crate::tree::{Fix, type_name};
+use crate::tree::{Fix, Trail, type_name};
 use crate::warning::WarningKind;
 
 /// What a check found: corrections of the tree, and remarks about places in it.
@@ -12,12 +13,14 @@ use crate::warning::WarningKind;
 pub(crate) struct Findings {
     pub(crate) fixes: Vec<Fix>,
     pub(crate) remarks: Vec<(KeyPath, WarningKind)>,
+    /// Settings that have no effect here; of a section, only the section itself.
+    pub(crate) unused: Vec<(KeyPath, WarningKind)>,
 }
 
 /// Compares a tree with the table.
 pub(crate) fn plan_check(tree: &Value) -> Findings {
     let mut findings = Findings::default();
-    check_section(tree, &KeyPath::root(), false, &mut findings);
+    findings.section(tree, &Trail::ROOT, &Spot::root(), false);
     findings
 }
 
@@ -33,66 +36,80 @@ pub(crate) fn check_flag(path: &[String], value: Value) -> Result<Value, String>
     }
 }
 
-fn check_value(value: &Value, path: &KeyPath, is_open: bool, findings: &mut Findings) {
-    let Some(key) = find(path.segments()) else {
-        if is_open {
-            check_below(value, path, true, findings);
-        } else {
-            let suggestion = nearest(path);
-            findings.remarks.push((path.clone(), WarningKind::UnknownKey { suggestion }));
-        }
-        return;
-    };
-    let (found, expected) = (type_name(value), || key.kind.to_string());
-    let mut fix = |value| findings.fixes.push(Fix { path: path.clone(), value });
-    let remark = match judge(key.kind, value) {
-        Judgment::Fine => return,
-        Judgment::Descend => return check_below(value, path, key.kind == Kind::Open, findings),
-        Judgment::Read(read) => return fix(Some(read)),
-        Judgment::Converted(read) => {
-            fix(Some(read));
-            WarningKind::Converted { expected: expected(), found }
-        }
-        Judgment::WrongType | Judgment::NotAllowed if key.strict().is_some() => {
-            fix(key.strict());
-            WarningKind::Restricted { expected: expected(), found }
-        }
-        Judgment::WrongType => {
-            fix(None);
-            WarningKind::WrongType { expected: expected(), found }
-        }
-        Judgment::NotAllowed => {
-            fix(None);
-            WarningKind::NotAllowed { expected: expected() }
-        }
-    };
-    findings.remarks.push((path.clone(), remark));
-}
-
-fn check_below(value: &Value, path: &KeyPath, is_open: bool, findings: &mut Findings) {
-    match value {
-        Value::Object(_) => check_section(value, path, is_open, findings),
-        Value::Array(items) => {
-            for (position, item) in items.iter().enumerate() {
-                check_value(item, &path.join(position.to_string()), is_open, findings);
+impl Findings {
+    /// Checks the value at `trail`, which is at `spot` of the table and stands in a section `above` it.
+    fn value(&mut self, value: &Value, trail: &Trail<'_>, above: &Spot, is_open: bool) {
+        let spot = above.step(trail.name());
+        let Some(key) = spot.key() else {
+            let near = || nearest(trail.name(), above);
+            if !is_open {
+                return self.remark(trail, WarningKind::UnknownKey { suggestion: near() });
+            }
+            // An open section has keys we know nothing about, but one letter off a known key is most likely a slip.
+            let name = Some(trail.name()).filter(|name| name.len() > 3 && !trail.is_item());
+            if let Some(slip) = name.and_then(|name| near().filter(|near| distance(name, near) == 1)) {
+                self.remark(trail, WarningKind::UnknownKey { suggestion: Some(slip) });
+            }
+            return self.below(value, trail, &spot, true);
+        };
+        if let Some(instead) = key.instead.filter(|_| !is_bare(value)) {
+            let path = trail.path();
+            if !self.unused.last().is_some_and(|(above, _)| path.starts_with(above)) {
+                self.unused.push((path, WarningKind::NoEffect { instead }));
             }
         }
-        _ => {}
+        let (found, expected) = (type_name(value), || key.kind.to_string());
+        let mut fix = |value| self.fixes.push(Fix { path: trail.path(), value });
+        let remark = match judge(key.kind, value) {
+            Judgment::Fine => return,
+            Judgment::Descend => return self.below(value, trail, &spot, key.kind == Kind::Open),
+            Judgment::Read(read) => return fix(Some(read)),
+            Judgment::Converted(read) => {
+                fix(Some(read));
+                WarningKind::Converted { expected: expected(), found }
+            }
+            Judgment::WrongType | Judgment::NotAllowed if key.strict().is_some() => {
+                fix(key.strict());
+                WarningKind::Restricted { expected: expected(), found }
+            }
+            Judgment::WrongType => {
+                fix(None);
+                WarningKind::WrongType { expected: expected(), found }
+            }
+            Judgment::NotAllowed => {
+                fix(None);
+                WarningKind::NotAllowed { expected: expected() }
+            }
+        };
+        self.remark(trail, remark);
+    }
+
+    fn below(&mut self, value: &Value, trail: &Trail<'_>, spot: &Spot, is_open: bool) {
+        match value {
+            Value::Object(_) => self.section(value, trail, spot, is_open),
+            Value::Array(items) => {
+                for (position, item) in items.iter().enumerate() {
+                    self.value(item, &trail.item(&position.to_string()), spot, is_open);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn section(&mut self, value: &Value, trail: &Trail<'_>, spot: &Spot, is_open: bool) {
+        for (key, value) in value.as_object().into_iter().flatten() {
+            self.value(value, &trail.key(key), spot, is_open);
+        }
+    }
+
+    fn remark(&mut self, trail: &Trail<'_>, kind: WarningKind) {
+        self.remarks.push((trail.path(), kind));
     }
 }
 
-fn check_section(value: &Value, path: &KeyPath, is_open: bool, findings: &mut Findings) {
-    for (key, value) in value.as_object().into_iter().flatten() {
-        let below = path.join(key);
-        // An open section has keys we know nothing about, but one letter off a known key is most likely a slip.
-        if is_open && find(below.segments()).is_none() {
-            let near = nearest(&below).filter(|near| key.len() > 3 && distance(key, near) == 1);
-            if let Some(near) = near {
-                findings.remarks.push((below.clone(), WarningKind::UnknownKey { suggestion: Some(near) }));
-            }
-        }
-        check_value(value, &below, is_open, findings);
-    }
+/// Whether this says nothing that could have an effect: a section that is empty, or has lists of skills alone.
+fn is_bare(value: &Value) -> bool {
+    value.as_object().is_some_and(|section| section.keys().all(|key| key == "skills"))
 }
 
 enum Judgment {
@@ -172,19 +189,12 @@ fn judge_list(value: &Value) -> Judgment {
     }
 }
 
-/// The known key beside `path` whose name is most like its last segment, if any is like it.
-fn nearest(path: &KeyPath) -> Option<String> {
-    let (name, parents) = path.segments().split_last()?;
-    let beside = KEYS.iter().filter_map(|key| sibling(key, parents));
-    let ranked = beside.map(|known| (distance(&name.to_lowercase(), &known.to_lowercase()), known));
+/// The known key below `above` whose name is most like `name`, if any is like it.
+fn nearest(name: &str, above: &Spot) -> Option<String> {
+    let name = name.to_lowercase();
+    let ranked = above.names().into_iter().map(|known| (distance(&name, &known.to_lowercase()), known));
     let (found, known) = ranked.min_by_key(|(found, _)| *found)?;
     (found <= known.chars().count() / 3).then(|| known.to_owned())
-}
-
-fn sibling(key: &'static Key, parents: &[String]) -> Option<&'static str> {
-    let (above, name) = key.path.rsplit_once('.').unwrap_or(("", key.path));
-    let row: Vec<&str> = above.split('.').filter(|segment| !segment.is_empty()).collect();
-    (super::matches(&row, parents).is_some() && !name.starts_with('<')).then_some(name)
 }
 
 /// How many letters must be added, removed, changed or swapped with their neighbour.
