@@ -81,7 +81,7 @@ pub enum Reads {
 pub fn agent(view: &View, parts: &Parts, wanted: &Wanted) -> Result<Agent, Failure> {
     let context = &view.context;
     let settings = model_settings(context);
-    let hint = "prowess models shows what there is";
+    let hint = "prowess models lists them";
     let choice = choose(&settings, wanted.model.as_deref()).map_err(|error| Failure::input(error).hint(hint))?;
     let setting = base(context, workspace(context)?, &wanted.session);
     let (model, fallbacks) = models(choice, context, parts, &setting, wanted)?;

@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use prowess_config::{Agent, Config, Env, KeyPath, LocationFlags, Locations, channel_skills};
 use prowess_skills::{
     Budget, Catalog, Filter, Filters, Gate, Machine, Memory, Places, PluginPlaces, Problem, ProblemKind, Reach, Root,
-    Secret, SkillsConfig, Snapshot, World, find_bundled, plugin_dirs, probe, this_system, wanted_bins,
+    Secret, SkillsConfig, Snapshot, World, find_bundled, plugin_dirs, probe, this_system, truthy_paths, wanted_bins,
+    wanted_config,
 };
 
-use crate::bundled;
 use crate::failure::Failure;
+use crate::{bundled, leftover, skill_env};
 
 /// What was said on the command line about where things are.
 #[derive(Debug, Clone, Default)]
@@ -41,7 +42,7 @@ impl Ground {
         // Read as text they would lead somewhere else, and we would write there.
         let is_no_text = |name: &&&str| std::env::var_os(name).is_some_and(|value| value.to_str().is_none());
         if let Some(name) = PLACES.iter().find(is_no_text) {
-            return Err(Failure::input(format!("the path in {name} is not UTF-8")).hint("use a path that is"));
+            return Err(Failure::input(format!("the path in {name} is not UTF-8")).hint("use a path in UTF-8"));
         }
         let cwd = std::env::current_dir().map_err(|error| Failure::ours(format!("no current directory: {error}")))?;
         Ok(Self { flags, env: Env::from_process(), cwd })
@@ -126,6 +127,9 @@ pub struct View {
     pub catalog: Catalog,
     /// What this host has.
     pub world: World,
+    /// What the variables that skills declare are looked up in: the process, `.env` of the state directory, and what
+    /// `.env` of the current directory may add.
+    pub skill_env: Env,
     /// Problems of the configuration and of plugins, then those of the catalogue.
     pub problems: Vec<Problem>,
     /// Where skills were looked for.
@@ -168,8 +172,11 @@ impl View {
         let roots = places.roots();
         let catalog = load(&roots, &reach);
         problems.extend_from_slice(catalog.problems());
-        let world = look(&context, &catalog);
-        Ok(Self { context, settings, filters, catalog, world, problems, roots })
+        let (skill_env, ignored) = skill_env::resolve(&context, &catalog);
+        problems.extend(ignored);
+        problems.extend(leftover::find(&context.locations, &settings));
+        let world = look(&context, &catalog, &skill_env);
+        Ok(Self { context, settings, filters, catalog, world, skill_env, problems, roots })
     }
 
     /// Who may be offered.
@@ -209,7 +216,7 @@ fn filters(context: &Context, channel: Option<&str>) -> Result<Filters, Failure>
                 .is_none()
             {
                 return Err(Failure::input(format!("there is no channel `{path}` in the configuration"))
-                    .hint("prowess config get channels shows what there is"));
+                    .hint("prowess config get channels lists them"));
             }
             list(channel_skills(context.config.tree(), &path))
         }
@@ -239,7 +246,7 @@ fn places(context: &Context, settings: &SkillsConfig, problems: &mut Vec<Problem
         let laid_out = bundled::lay_out(&locations.state_dir);
         laid_out
             .map_err(|error| {
-                let reason = format!("the bundled skills cannot be laid out here: {error}");
+                let reason = format!("cannot unpack the bundled skills here: {error}");
                 let fix = "make the folder writable, or set OPENCLAW_BUNDLED_SKILLS_DIR";
                 problems.push(Problem::new(ProblemKind::Unreadable, &locations.state_dir, reason, fix));
             })
@@ -278,15 +285,15 @@ pub(crate) fn link_targets(context: &Context, settings: &SkillsConfig) -> impl I
 }
 
 /// What this host has, of what the skills ask for.
-fn look(context: &Context, catalog: &Catalog) -> World {
+fn look(context: &Context, catalog: &Catalog, skill_env: &Env) -> World {
     let env = context.config.env();
     let path = env.get("PATH").unwrap_or_default();
     let bins = probe(&wanted_bins(catalog), OsStr::new(path), env.get("PATHEXT"));
-    let set = env.iter().filter(|(_, value)| !value.trim().is_empty());
+    let set = env.iter().chain(skill_env.iter()).filter(|(_, value)| !value.trim().is_empty());
     World {
         machines: vec![Machine { os: this_system().into_owned(), bins }],
         env: set.map(|(name, _)| name.to_owned()).collect::<HashSet<_>>(),
-        config: context.config.tree().clone(),
+        config: truthy_paths(context.config.tree(), wanted_config(catalog)),
         note: None,
     }
 }

@@ -56,10 +56,9 @@ fn answer(view: &View, skill: &Skill, objection: &Objection) -> Vec<Fix> {
             "the list of bundled skills leaves it out",
             format!("prowess config set skills.allowBundled {}", quoted(&allowed_with(view, skill))),
         )],
-        Objection::Unreadable(_) => vec![fix(
-            "say what it needs in a form that can be read",
-            format!("edit {}", quoted(&skill.file.to_string_lossy())),
-        )],
+        Objection::Unreadable(_) => {
+            vec![fix("its requirements cannot be read", format!("edit {}", quoted(&skill.file.to_string_lossy())))]
+        }
         Objection::WrongOs(systems) => {
             let here = this_system();
             vec![fix(
@@ -92,9 +91,9 @@ fn program(view: &View, skill: &Skill, bin: &str) -> Fix {
     let command = installers(view, skill, bin).into_iter().next();
     let needs_brew =
         !view.world.has_bin("brew") && command.as_ref().is_some_and(|command| command.starts_with("brew "));
-    let other = if needs_brew { "; brew is not here, your package manager may have it too" } else { "" };
+    let other = if needs_brew { "; Homebrew is not installed, but your package manager may have it" } else { "" };
     Fix {
-        why: format!("the program {bin} is not on the search path{other}"),
+        why: format!("{bin} is not on PATH{other}"),
         command: command.unwrap_or_else(|| format!("install {} with your package manager", quoted(bin))),
     }
 }
@@ -139,10 +138,7 @@ fn variable(skill: &Skill, name: &str) -> Fix {
     let primary = skill.metadata.primary_env.as_deref() == Some(name);
     let field = if primary { "apiKey".to_owned() } else { format!("env.{name}") };
     let path = format!("{}.{field}", entry_path(skill.key()));
-    Fix {
-        why: format!("the variable {name} has no value"),
-        command: format!("prowess config set {} VALUE", quoted(&path)),
-    }
+    Fix { why: format!("{name} is not set"), command: format!("prowess config set {} VALUE", quoted(&path)) }
 }
 
 /// The list of bundled skills with this one added.

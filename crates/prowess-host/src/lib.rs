@@ -12,9 +12,11 @@ pub mod cost;
 mod failure;
 pub mod fix;
 mod kept;
+mod leftover;
 mod live;
 mod setting;
 mod share;
+mod skill_env;
 pub mod status;
 mod watch;
 

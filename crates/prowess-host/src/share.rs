@@ -25,10 +25,10 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// From the configuration of `view` and the environment of the process.
+    /// From the configuration of `view` and the variables that it has for skills.
     #[must_use]
     pub fn of(view: &View) -> Self {
-        let env = view.context.env.clone();
+        let env = view.skill_env.clone();
         let host = env.iter().filter(|(_, value)| !value.is_empty()).map(|(name, _)| name.to_owned()).collect();
         Self {
             settings: view.settings.clone(),

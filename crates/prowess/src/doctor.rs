@@ -73,6 +73,7 @@ fn all(context: Context, globals: &Globals) -> Vec<Finding> {
     match View::load(context, None) {
         Ok(view) => {
             findings.extend(configuration(&view.problems, &config, &home));
+            findings.extend(unused(&view));
             findings.push(skills(&view));
         }
         Err(failure) => findings.push(Finding::new("skills", "skills", Standing::Broken, failure.sentence())),
@@ -83,7 +84,17 @@ fn all(context: Context, globals: &Globals) -> Vec<Finding> {
     findings
 }
 
-/// What the file says that has no effect, or not the one that was meant.
+/// Settings that are accepted and have no effect.
+fn unused(view: &View) -> Option<Finding> {
+    let unused = view.context.config.unused();
+    let names: Vec<String> = unused.iter().take(MAX_PROBLEMS).map(|one| safe(&one.path.to_string())).collect();
+    let more = if unused.len() > names.len() { ", …" } else { "" };
+    let what = format!("{} without effect: {}{more}", count(unused.len(), "setting"), names.join(", "));
+    let advice = "prowess skills check says what to do instead";
+    (!unused.is_empty()).then(|| Finding::new("configuration", "configuration", Standing::Warning, what).advice(advice))
+}
+
+/// What the file says that cannot be used, or not as it was meant.
 fn configuration(problems: &[Problem], config: &std::path::Path, home: &std::path::Path) -> Vec<Finding> {
     let about: Vec<&Problem> = problems.iter().filter(|problem| problem.kind == ProblemKind::Setting).collect();
     let file = short_path(config, home);

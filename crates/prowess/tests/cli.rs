@@ -431,10 +431,7 @@ fn a_skill_that_is_cut_is_cut_everywhere() {
     home.run("skills info b").ok().out_has("Model sees it  no");
     home.run("skills explain").ok().out_has("2 candidates = 1 offered + 1 cut");
     let nothing = home.run("skills prompt --budget 0").ok();
-    assert_eq!(
-        nothing.stdout(),
-        "## Skills (mandatory)\nNote: 0 of 2 skills are listed; `prowess skills check` tells more.\n"
-    );
+    assert_eq!(nothing.stdout(), "## Skills (mandatory)\nNote: 0 of 2 skills are listed.\n");
 }
 
 #[test]

@@ -141,13 +141,71 @@ fn m_conf_04_05_watching_and_its_two_names() {
 }
 
 #[test]
-fn m_conf_09_an_entry_has_four_fields_and_no_other() {
-    let entry = |extra: &str| {
-        let fields = format!("enabled: true, apiKey: 'k', env: {{ CITY: 'Rome' }}, config: {{ any: [1] }} {extra}");
+fn m_conf_09_each_field_of_an_entry_does_something_and_others_are_reported() {
+    let needy = "metadata: { openclaw: { primaryEnv: KEY, requires: { env: [KEY, CITY], config: [skills.entries.a.config.on] } } }\n";
+    let check = |fields: &str| {
         let home = prowess().config(&format!("{{ skills: {{ entries: {{ a: {{ {fields} }} }} }} }}"));
-        home.run("skills check --json").ok().json()["summary"]["warnings"].clone()
+        let home = home.skill(".openclaw/workspace/skills/a", "A.", needy);
+        let check = home.run("skills check --json").ok().json();
+        let missing = check["missingRequirements"][0]["missing"].clone();
+        (
+            check["eligible"] == json!(["a"]),
+            check["disabled"] == json!(["a"]),
+            missing,
+            check["summary"]["warnings"].clone(),
+        )
     };
-    assert_eq!((entry(""), entry(", other: 1")), (json!(0), json!(1)));
+    let lacks = |list: &str, name: &str| {
+        let mut lists = json!({"bins": [], "anyBins": [], "env": [], "config": [], "os": []});
+        lists[list] = json!([name]);
+        lists
+    };
+    let (key, env, config) = ("apiKey: 'k'", "env: { CITY: 'Rome' }", "config: { on: true }");
+    assert_eq!(check(&format!("enabled: true, {key}, {env}, {config}")), (true, false, Value::Null, json!(0)));
+    assert_eq!(check(&format!("enabled: false, {key}, {env}, {config}")), (false, true, Value::Null, json!(0)));
+    assert_eq!(check(&format!("{env}, {config}")).2, lacks("env", "KEY"));
+    assert_eq!(check(&format!("{key}, {config}")).2, lacks("env", "CITY"));
+    assert_eq!(check(&format!("{key}, {env}")).2, lacks("config", "skills.entries.a.config.on"));
+    assert_eq!(check(&format!("{key}, {env}, {config}, other: 1")), (true, false, Value::Null, json!(1)));
+}
+
+#[test]
+fn m_filt_01_without_a_list_every_bundled_skill_is_allowed() {
+    let blocked = |home: &Prowess| {
+        let list = home.run("skills list --json").ok().json();
+        let skills = list["skills"].as_array().expect("skills").clone();
+        let bundled = skills.iter().filter(|skill| skill["bundled"] == true).count();
+        assert_eq!(bundled, 6, "all that are inside the program");
+        skills.iter().filter(|skill| skill["blockedByAllowlist"] == true).count()
+    };
+    assert_eq!(blocked(&bare()), 0);
+    assert_eq!(blocked(&bare().config("{ skills: { load: {} } }")), 0);
+    assert_eq!(blocked(&bare().config("{ skills: { allowBundled: ['weather'] } }")), 5);
+}
+
+#[test]
+fn m_prompt_23_name_and_description_then_the_body_then_other_files() {
+    let skill = "---\nname: deep\ndescription: FIRST-LEVEL\n---\nSECOND-LEVEL, see notes.md\n";
+    let place = ".openclaw/workspace/skills/deep";
+    let home = prowess().file(&format!("{place}/SKILL.md"), skill).file(&format!("{place}/notes.md"), "THIRD-LEVEL");
+    let read = |file: &str| {
+        let path = home.path(&format!("{place}/{file}")).display().to_string();
+        json!({"calls": [{"name": "read", "arguments": {"path": path}}]})
+    };
+    let turns = json!([read("SKILL.md"), read("notes.md"), {"text": "done"}]).to_string();
+    let home = home.file("turns.json", turns);
+    let levels = |text: &str| ["FIRST-LEVEL", "SECOND-LEVEL", "THIRD-LEVEL"].map(|level| text.contains(level));
+    assert_eq!(levels(home.run("prompt").ok().stdout()), [true, false, false], "always");
+    home.run("run hi --session levels --model scripted:$HOME/turns.json").ok();
+    let stored = home.run("sessions export levels --format jsonl").ok();
+    let lines = stored.stdout().lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let results: Vec<_> =
+        lines.filter(|line| line["role"] == "toolResult").map(|line| levels(&line.to_string())).collect();
+    assert_eq!(
+        results,
+        [[true, true, false], [false, false, true]],
+        "the body when it is chosen, a file when it is needed"
+    );
 }
 
 // M-CONF-10, M-CONF-11, M-CONF-12, M-CONF-14

@@ -154,7 +154,7 @@ impl Desk {
     }
 
     fn complaint(&self, failure: &Failure) -> Problem {
-        let fix = "mend it; until then the settings from before count";
+        let fix = "fix it; until then the previous settings apply";
         Problem::new(ProblemKind::Setting, &self.context.locations.config_path, failure.message.clone(), fix)
     }
 }
@@ -165,6 +165,7 @@ pub(super) fn are_same(a: &View, b: &View) -> bool {
     a.catalog == b.catalog
         && a.problems == b.problems
         && a.world == b.world
+        && a.skill_env == b.skill_env
         && a.settings == b.settings
         && a.filters == b.filters
         && a.roots == b.roots

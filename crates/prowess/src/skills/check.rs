@@ -44,6 +44,14 @@ struct CheckShape {
     prompt: status::Measures,
     shadowed: Vec<status::ShadowedShape>,
     problems: Vec<status::ProblemShape>,
+    unused_settings: Vec<UnusedShape>,
+}
+
+/// A setting that is accepted and has no effect.
+#[derive(Serialize)]
+struct UnusedShape {
+    path: String,
+    message: String,
 }
 
 #[derive(Serialize)]
@@ -163,7 +171,13 @@ fn shape(view: &View, judged: &[Judged<'_>], snapshot: &Snapshot) -> CheckShape 
         prompt: status::Measures::new(snapshot, &view.budget()),
         shadowed: status::shadowed(view),
         problems: status::problems(&view.problems),
+        unused_settings: unused(view).map(|(path, message)| UnusedShape { path, message }).collect(),
     }
+}
+
+/// Settings that are accepted and have no effect, each with what to do instead.
+fn unused(view: &View) -> impl Iterator<Item = (String, String)> + '_ {
+    view.context.config.unused().iter().map(|one| (one.path.to_string(), one.kind.to_string()))
 }
 
 /// Neither eligible, nor switched off, nor left out of the list: something is missing or cannot be read.
@@ -183,6 +197,12 @@ fn human(view: &View, judged: &[Judged<'_>], snapshot: &Snapshot, detail: Detail
     if !view.problems.is_empty() {
         let _ = writeln!(out, "\n{}", paint(BOLD, "Problems"));
         out.push_str(&problems(view, detail));
+    }
+    if !view.context.config.unused().is_empty() {
+        let _ = writeln!(out, "\n{}", paint(BOLD, "Settings without effect"));
+        for (path, message) in unused(view) {
+            let _ = writeln!(out, "  {} {}", paint(WARN, &safe(&path)), safe(&message));
+        }
     }
     out
 }
