@@ -17,6 +17,7 @@ use crate::gateway::Gateway;
 use crate::hub::{Audience, Urgency};
 use crate::metrics::Metrics;
 use crate::runs::keys;
+use crate::skill_report::SkillReport;
 use crate::wire::Refusal;
 
 /// All agents of the configuration.
@@ -48,6 +49,8 @@ struct Place {
 /// What one agent has at hand.
 pub(crate) struct AgentHome {
     live: Arc<Live>,
+    /// The last report on its skills, and the view that it is about.
+    report: Mutex<Option<(Arc<View>, Arc<SkillReport>)>>,
     metrics: Arc<Metrics>,
     clients: Clients,
 }
@@ -148,7 +151,12 @@ impl Agents {
     fn make(&self, id: &str, place: &Place) -> Result<Arc<AgentHome>, Refusal> {
         let ground = self.ground().for_agent(id);
         let live = Live::start(ground, Watching::Configured).map_err(|failure| refused(&failure))?;
-        let made = AgentHome { live, metrics: Arc::clone(&self.metrics), clients: self.clients.clone() };
+        let made = AgentHome {
+            live,
+            report: Mutex::default(),
+            metrics: Arc::clone(&self.metrics),
+            clients: self.clients.clone(),
+        };
         let home = Arc::clone(place.home.get_or_init(|| Arc::new(made)));
         // It is looked for after the home is there: whoever changes it later finds the home.
         let remote = self.remote.lock().unwrap_or_else(PoisonError::into_inner);
@@ -166,6 +174,20 @@ impl AgentHome {
     /// Its skills as they were seen last, with all that was found out about them.
     pub(crate) fn view(&self) -> Arc<View> {
         self.live.view()
+    }
+
+    /// The report on its skills as they were seen last. It is made once for each view; who comes meanwhile waits for it.
+    pub(crate) fn skill_report(&self) -> Arc<SkillReport> {
+        let view = self.view();
+        let mut known = self.report.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((of, report)) = known.as_ref()
+            && Arc::ptr_eq(of, &view)
+        {
+            return Arc::clone(report);
+        }
+        let report = Arc::new(SkillReport::new(&view));
+        *known = Some((view, Arc::clone(&report)));
+        report
     }
 
     /// Looks again, so that whatever is on disk now is seen, unless watching is switched off. Looks at the disk.

@@ -16,6 +16,7 @@ use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
 use crate::aside::blocking;
 use crate::caller::Caller;
+use crate::compress;
 use crate::gateway::Gateway;
 use crate::handshake::{self, Entered};
 use crate::hub::{Batch, Farewell, Guest, Mail, Out, Urgency};
@@ -80,7 +81,7 @@ async fn converse(
     methods::joined(gateway, &guest);
     let welcome = entered.welcome(gateway);
     let farewell = tokio::select! {
-        farewell = write(writer, welcome, entered.mail, gateway.limits.writing) => farewell,
+        farewell = write(writer, welcome, entered.mail, &guest, gateway.limits.writing) => farewell,
         farewell = read(gateway, &guest, reader) => farewell,
         () = gateway.end.cancelled() => None,
     };
@@ -105,15 +106,17 @@ async fn write(
     writer: &mut SplitSink<Link, Message>,
     welcome: String,
     mut mail: Mail,
+    guest: &Guest,
     patience: Duration,
 ) -> Option<Farewell> {
+    let packing = Packing::of(guest);
     let mut batch = Batch { frames: vec![Out::Text(welcome.into())], cost: 0 };
     loop {
         let Batch { frames, cost } = batch;
         let sent = tokio::select! {
             biased;
             farewell = mail.cut() => return Some(farewell),
-            sent = timeout(patience, write_together(writer, frames)) => sent,
+            sent = timeout(patience, write_together(writer, frames, packing)) => sent,
         };
         match sent {
             Ok(Ok(None)) => mail.written(cost),
@@ -125,12 +128,43 @@ async fn write(
     }
 }
 
+/// How a client wants its frames.
+#[derive(Clone, Copy)]
+enum Packing {
+    Plain,
+    Deflate,
+}
+
+impl Packing {
+    fn of(guest: &Guest) -> Self {
+        if guest.caps.iter().any(|cap| cap == compress::CAP) { Self::Deflate } else { Self::Plain }
+    }
+
+    /// The message for a frame. A large one is compressed on a blocking thread; those behind it wait, so the order stays.
+    async fn message(self, text: Utf8Bytes) -> Message {
+        match self {
+            Self::Deflate if text.len() >= compress::LARGE => {
+                let whole = text.clone();
+                match blocking(move || compress::deflate(whole.as_bytes())).await {
+                    Ok(packed) => Message::Binary(packed),
+                    Err(_) => Message::Text(text),
+                }
+            }
+            Self::Deflate | Self::Plain => Message::Text(text),
+        }
+    }
+}
+
 /// Writes frames, up to the last word, which is given back.
-async fn write_together(writer: &mut SplitSink<Link, Message>, frames: Vec<Out>) -> Result<Option<Farewell>, Error> {
+async fn write_together(
+    writer: &mut SplitSink<Link, Message>,
+    frames: Vec<Out>,
+    packing: Packing,
+) -> Result<Option<Farewell>, Error> {
     let mut last = None;
     for frame in frames {
         match frame {
-            Out::Text(text) => writer.feed(Message::Text(text)).await?,
+            Out::Text(text) => writer.feed(packing.message(text).await).await?,
             Out::Ping => writer.feed(Message::Ping(Bytes::new())).await?,
             Out::Close(farewell) => last = Some(farewell),
         }

@@ -5,17 +5,19 @@
 
 mod assets;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use axum::extract::{Path, State};
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
-    X_FRAME_OPTIONS,
+    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH,
+    REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
+use crate::compress;
 use crate::device::hex;
 use crate::gateway::Gateway;
 use crate::settings::{Auth, Settings};
@@ -37,6 +39,23 @@ pub(crate) struct Asset {
     pub(crate) text: &'static str,
 }
 
+/// What is sent of each file, once a browser has asked for it.
+static PACKED: LazyLock<Vec<OnceLock<Packed>>> = LazyLock::new(|| ASSETS.iter().map(|_| OnceLock::new()).collect());
+
+/// A file as it is sent.
+struct Packed {
+    plain: Bytes,
+    zipped: Bytes,
+    mark: String,
+}
+
+impl Packed {
+    fn new(plain: Bytes) -> Self {
+        let mark = hex(&Sha256::digest(&plain)[..16]);
+        Self { zipped: compress::gzip(&plain), plain, mark }
+    }
+}
+
 /// The page itself, for whoever asks for it without a socket.
 pub(crate) fn index(gateway: &Gateway, method: &Method, headers: &HeaderMap) -> Response {
     if !is_wanted(&gateway.settings) || !matches!(*method, Method::GET | Method::HEAD) {
@@ -48,7 +67,7 @@ pub(crate) fn index(gateway: &Gateway, method: &Method, headers: &HeaderMap) -> 
         Auth::Password(_) => "password",
     };
     let html = assets::INDEX.replacen(AUTH_MARK, &format!("data-auth=\"{auth}\""), 1);
-    answer("text/html; charset=utf-8", html, headers)
+    answer("text/html; charset=utf-8", &Packed::new(html.into()), headers)
 }
 
 /// A file that belongs to it.
@@ -57,8 +76,11 @@ pub(crate) async fn asset(
     Path(name): Path<String>,
     headers: HeaderMap,
 ) -> Response {
-    let found = ASSETS.iter().find(|asset| asset.name == name).filter(|_| is_wanted(&gateway.settings));
-    found.map_or_else(missing, |asset| answer(asset.kind, asset.text.to_owned(), &headers))
+    let found = ASSETS.iter().zip(PACKED.iter()).find(|(asset, _)| asset.name == name);
+    let packed = |(asset, slot): (&Asset, &'static OnceLock<Packed>)| {
+        answer(asset.kind, slot.get_or_init(|| Packed::new(Bytes::from_static(asset.text.as_bytes()))), &headers)
+    };
+    found.filter(|_| is_wanted(&gateway.settings)).map_or_else(missing, packed)
 }
 
 /// Whether the operator wants a page at all.
@@ -66,15 +88,21 @@ fn is_wanted(settings: &Settings) -> bool {
     settings.section["controlUi"]["enabled"].as_bool().unwrap_or(true)
 }
 
-fn answer(kind: &'static str, text: String, headers: &HeaderMap) -> Response {
-    let etag = etag(&text);
+fn answer(kind: &'static str, file: &Packed, headers: &HeaderMap) -> Response {
+    let is_zipped = takes_gzip(headers);
+    let etag = if is_zipped { format!("\"{}-gz\"", file.mark) } else { format!("\"{}\"", file.mark) };
     let is_known = headers.get(IF_NONE_MATCH).and_then(|known| known.to_str().ok()).is_some_and(|known| {
         known.split(',').any(|known| known.trim().trim_start_matches("W/") == etag || known.trim() == "*")
     });
-    let mut response = if is_known { StatusCode::NOT_MODIFIED.into_response() } else { text.into_response() };
+    let body = if is_zipped { &file.zipped } else { &file.plain };
+    let mut response = if is_known { StatusCode::NOT_MODIFIED.into_response() } else { body.clone().into_response() };
+    if is_zipped && !is_known {
+        response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
     let fixed = [
         (CONTENT_TYPE, kind),
         (CACHE_CONTROL, "no-cache"),
+        (VARY, "accept-encoding"),
         (CONTENT_SECURITY_POLICY, POLICY),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (REFERRER_POLICY, "no-referrer"),
@@ -92,9 +120,14 @@ fn answer(kind: &'static str, text: String, headers: &HeaderMap) -> Response {
     response
 }
 
-fn etag(text: &str) -> String {
-    let digest = Sha256::digest(text.as_bytes());
-    format!("\"{}\"", hex(&digest[..16]))
+/// Whether the browser says that it unpacks gzip.
+fn takes_gzip(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+    accepted.flat_map(|value| value.split(',')).any(|one| {
+        let mut parts = one.split(';').map(str::trim);
+        parts.next().is_some_and(|name| name.eq_ignore_ascii_case("gzip"))
+            && !parts.any(|part| matches!(part, "q=0" | "q=0.0"))
+    })
 }
 
 fn missing() -> Response {

@@ -14,7 +14,7 @@ use futures_util::{Sink, Stream};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
-use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
+use tokio_tungstenite::tungstenite::{Error, Message};
 
 use crate::wire::MAX_FRAME;
 
@@ -26,6 +26,10 @@ const TOGETHER: usize = 64;
 
 /// The longest head of a frame that a server writes: a kind and a length.
 const MAX_HEAD: usize = 10;
+
+/// How the only frame of a message begins.
+const TEXT: u8 = 0x81;
+const BINARY: u8 = 0x82;
 
 /// One end of a WebSocket, that of the server. Nothing may be sent after a close, whoever sent it.
 pub(crate) struct Socket<S>(WebSocketStream<Line<S>>);
@@ -81,7 +85,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Sink<Message> for Socket<S> {
     fn start_send(mut self: Pin<&mut Self>, message: Message) -> Result<(), Error> {
         match message {
             Message::Text(text) => {
-                self.0.get_mut().waiting.push_back(Frame::new(text));
+                self.0.get_mut().waiting.push_back(Frame::new(TEXT, Bytes::from(text)));
+                Ok(())
+            }
+            Message::Binary(bytes) => {
+                self.0.get_mut().waiting.push_back(Frame::new(BINARY, bytes));
                 Ok(())
             }
             other => Pin::new(&mut self.0).start_send(other),
@@ -98,11 +106,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Sink<Message> for Socket<S> {
 }
 
 impl Frame {
-    /// A whole text in one frame, unmasked, as servers write them.
-    fn new(text: Utf8Bytes) -> Self {
-        let text = Bytes::from(text);
+    /// A whole message in one frame, unmasked, as servers write them.
+    fn new(kind: u8, text: Bytes) -> Self {
         let mut head = [0; MAX_HEAD];
-        head[0] = 0x81;
+        head[0] = kind;
         let head_length = match (u8::try_from(text.len()), u16::try_from(text.len())) {
             (Ok(short @ ..126), _) => {
                 head[1] = short;
@@ -186,6 +193,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Line<S> {
 mod tests {
     use futures_util::{SinkExt, StreamExt};
     use tokio::io::{AsyncReadExt, DuplexStream, duplex};
+    use tokio_tungstenite::tungstenite::Utf8Bytes;
 
     use super::*;
 

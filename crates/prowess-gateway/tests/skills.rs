@@ -105,6 +105,62 @@ async fn what_is_hidden_or_broken_is_told_too() {
 }
 
 #[tokio::test]
+async fn a_client_gets_as_much_as_it_asks_for() {
+    let row = |name: &str| {
+        (
+            format!(".openclaw/workspace/skills/{name}/SKILL.md"),
+            format!("---\nname: {name}\ndescription: About {name}\n---\n"),
+        )
+    };
+    let mut tree = Tree::new().file(".openclaw/openclaw.json", r#"{"skills": {"allowBundled": []}}"#);
+    for name in ["ant", "bee", "cat", "dog", "eel"] {
+        let (path, text) = row(name);
+        tree = tree.file(&path, text);
+    }
+    let room = Room::open(tree).await;
+    let operator = room.operator().await;
+    let ask = async |params: Value| operator.call("skills.status", params).await.expect("an answer");
+    let names = |answer: &Value| -> Vec<String> {
+        let rows = answer["skills"].as_array().expect("rows");
+        rows.iter().filter_map(|row| row["name"].as_str().map(str::to_owned)).collect()
+    };
+    let first = ask(json!({"fields": "summary", "limit": 2})).await;
+    assert_eq!((names(&first), &first["cursor"]), (vec!["ant".into(), "bee".into()], &json!("2")));
+    assert_eq!((&first["counts"]["skills"], &first["matching"]), (&json!(5), &json!(5)));
+    assert!(first["skills"][0].get("requirements").is_none() && first["skills"][0]["eligible"] == true, "{first}");
+    let last = ask(json!({"fields": "summary", "limit": 2, "cursor": "4"})).await;
+    assert_eq!((names(&last), last.get("cursor")), (vec!["eel".into()], None));
+    assert_eq!(names(&ask(json!({"fields": "summary", "search": "ABOUT do"})).await), ["dog"]);
+    let one = ask(json!({"skill": "cat"})).await;
+    assert!(one["skills"][0]["requirements"].is_object() && one.get("problems").is_none(), "{one}");
+    assert_eq!(one["commands"][0]["name"], "cat");
+    assert_eq!(names(&ask(json!({})).await).len(), 5, "nothing is left out unless a client asks for less");
+    let commands = operator.call("skills.commands", json!({})).await.expect("an answer");
+    assert_eq!(commands["commands"].as_array().map(Vec::len), Some(5));
+    let refused = operator.call("skills.status", json!({"cursor": "x"})).await.expect_err("no cursor");
+    assert!(refused.to_string().contains("/cursor"), "{refused}");
+    room.running.end().await;
+}
+
+#[tokio::test]
+async fn what_a_limit_leaves_out_is_not_called_broken() {
+    let mut tree = Tree::new().file(
+        ".openclaw/openclaw.json",
+        r#"{"skills": {"allowBundled": [], "limits": {"maxSkillsLoadedPerSource": 2}}}"#,
+    );
+    for name in ["ant", "bee", "cat", "dog"] {
+        tree = tree.file(
+            &format!(".openclaw/workspace/skills/{name}/SKILL.md"),
+            format!("---\nname: {name}\ndescription: d\n---\n"),
+        );
+    }
+    let room = Room::open(tree).await;
+    let status = room.operator().await.call("skills.status", json!({"fields": "summary"})).await.expect("an answer");
+    assert_eq!((&status["counts"]["broken"], &status["counts"]["leftOut"]), (&json!(0), &json!(2)), "{status}");
+    room.running.end().await;
+}
+
+#[tokio::test]
 async fn a_change_is_written_and_seen_at_once() {
     let room = Room::open(demo()).await;
     let operator = room.operator().await;

@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 
 use prowess_agent::message::now;
 use prowess_agent::session::Sessions;
+use prowess_exec::sandbox::{Kind, Sandbox, Survey};
 use prowess_host::Context;
+use prowess_policy::ExecSettings;
 use serde_json::{Map, Value, json};
 
 use super::{Answer, Ask, Method, method};
@@ -241,12 +243,12 @@ fn summary(gateway: &Gateway) -> Result<Value, Refusal> {
             "recent": all,
             "byAgent": by_agent,
         },
-        "gateway": about(gateway),
+        "gateway": about(gateway, &context),
     }))
 }
 
 /// The gateway itself: what it is, how long it runs, and who is connected.
-fn about(gateway: &Gateway) -> Value {
+fn about(gateway: &Gateway, context: &Context) -> Value {
     let mut roles: BTreeMap<&str, usize> = [("operator", 0), ("node", 0)].into();
     let mut clients: Vec<Arc<Guest>> = gateway.hub.guests();
     clients.sort_by_key(|guest| guest.connected_at);
@@ -271,7 +273,20 @@ fn about(gateway: &Gateway) -> Value {
         "connections": roles,
         "clients": told.collect::<Vec<_>>(),
         "spansDropped": gateway.telemetry.dropped(),
+        "sandbox": sandbox(context),
     })
+}
+
+/// What keeps the commands of the default agent in their place. Looks at the system.
+fn sandbox(context: &Context) -> Value {
+    let settings = ExecSettings::read(&context.config.tree()["tools"]["exec"], &context.agent.exec);
+    let chosen = prowess_exec::exec::choice(&settings.sandbox)
+        .and_then(|choice| Sandbox::choose(&choice, &Survey::default()).map_err(|why| why.to_string()));
+    match chosen {
+        Ok(Kind::None) => json!({"works": false, "off": true, "what": "Commands run without a sandbox."}),
+        Ok(kind) => json!({"works": true, "what": format!("Commands run under {kind}.")}),
+        Err(why) => json!({"works": false, "what": format!("Every command is refused: {why}")}),
+    }
 }
 
 /// How many clients are named; the numbers are of all.

@@ -17,6 +17,7 @@ use crate::scope::{Access, Scope};
 /// The methods of this matter.
 pub(super) const METHODS: &[Method] = &[
     method!("skills.status", Access::Operator(Scope::Read), status::status),
+    method!("skills.commands", Access::Operator(Scope::Read), status::commands),
     method!("skills.bins", Access::NodeOr(Scope::Read), bins),
     method!("skills.install", Access::Operator(Scope::Admin), install::install),
     method!("skills.update", Access::Operator(Scope::Admin), update::update),

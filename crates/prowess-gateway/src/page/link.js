@@ -21,7 +21,7 @@ const PATIENCE = 120000;
 /** Refusals that mean: come with a device key. */
 const WANTS_DEVICE = ["CONTROL_UI_DEVICE_IDENTITY_REQUIRED", "DEVICE_IDENTITY_REQUIRED"];
 /** Client capabilities that the gateway is told of. */
-const CAPS = ["tool-events", "event-deltas"];
+const CAPS = ["tool-events", "event-deltas", ...(globalThis.DecompressionStream ? ["deflate"] : [])];
 
 /** The code of a request that was sent, and may have been done or not. */
 export const UNSURE = "unsure";
@@ -59,6 +59,8 @@ export class Link {
   #scopes;
   #held = [];
   #instance = unique();
+  #order = Promise.resolve();
+  #unpacking = 0;
 
   /**
    * `tell(how, error)` hears how the connection stands: open, away, pairing (a person has to approve this device) or
@@ -81,7 +83,8 @@ export class Link {
     const socket = new WebSocket(`${scheme}//${location.host}/`);
     this.#socket = socket;
     this.#known = false;
-    socket.addEventListener("message", (message) => this.#hear(JSON.parse(message.data)));
+    socket.binaryType = "arraybuffer";
+    socket.addEventListener("message", (message) => this.#arrived(message.data));
     socket.addEventListener("close", () => this.#lost(socket));
   }
 
@@ -148,6 +151,14 @@ export class Link {
       this.#waiting.set(id, { done, failed, timer });
       this.#socket.send(JSON.stringify({ type: "req", id, method, params }));
     });
+  }
+
+  /** Large frames come compressed. What comes behind one waits until it is unpacked, so that everything keeps its order. */
+  #arrived(data) {
+    if (typeof data === "string" && !this.#unpacking) return this.#hear(JSON.parse(data));
+    this.#unpacking += 1;
+    const text = typeof data === "string" ? data : new Response(new Blob([data]).stream().pipeThrough(new DecompressionStream("deflate-raw"))).text();
+    this.#order = this.#order.then(() => text).then((whole) => this.#hear(JSON.parse(whole))).catch(() => this.#socket?.close()).finally(() => (this.#unpacking -= 1));
   }
 
   #tell(event, payload) {

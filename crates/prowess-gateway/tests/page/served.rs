@@ -57,6 +57,33 @@ async fn what_the_browser_has_is_not_sent_again() {
 }
 
 #[tokio::test]
+async fn files_are_compressed_for_browsers_that_unpack_them() {
+    let room = Room::open(Tree::new()).await;
+    let address = room.running.address;
+    let plain = bytes(address, "/assets/app.js", "").await;
+    let zipped = bytes(address, "/assets/app.js", "Accept-Encoding: br, gzip\r\n").await;
+    let head = String::from_utf8_lossy(&zipped).into_owned();
+    assert!(head.contains("content-encoding: gzip") && head.contains("vary: accept-encoding"), "{head}");
+    assert!(zipped.len() * 2 < plain.len(), "{} of {}", zipped.len(), plain.len());
+    let etag = head.lines().find_map(|line| line.strip_prefix("etag: ")).expect("a mark").to_owned();
+    let more = format!("Accept-Encoding: gzip\r\nIf-None-Match: {etag}\r\n");
+    assert!(bytes(address, "/assets/app.js", &more).await.starts_with(b"HTTP/1.1 304"));
+    let refused = bytes(address, "/assets/app.js", "Accept-Encoding: gzip;q=0\r\n").await;
+    assert!(!String::from_utf8_lossy(&refused).contains("content-encoding"));
+    room.running.end().await;
+}
+
+/// The whole answer to a request for a file.
+async fn bytes(address: SocketAddr, path: &str, more: &str) -> Vec<u8> {
+    let mut stream = TcpStream::connect(address).await.expect("a connection");
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n{more}\r\n");
+    stream.write_all(request.as_bytes()).await.expect("sent");
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).await.expect("an answer");
+    answer
+}
+
+#[tokio::test]
 async fn there_is_no_other_file_and_no_other_way_to_ask() {
     let room = Room::open(Tree::new()).await;
     let address = room.running.address;

@@ -4,6 +4,7 @@
 mod room;
 
 mod client;
+mod compress;
 mod devices;
 mod faults;
 mod handshake;
