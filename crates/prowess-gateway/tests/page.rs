@@ -15,14 +15,20 @@ mod stage;
 
 #[path = "page/access.rs"]
 mod access;
+#[path = "page/axe.rs"]
+mod axe;
 #[path = "page/door.rs"]
 mod door;
 #[path = "page/hostile.rs"]
 mod hostile;
 #[path = "page/interrupted.rs"]
 mod interrupted;
+#[path = "page/lists.rs"]
+mod lists;
 #[path = "page/markdown.rs"]
 mod markdown;
+#[path = "page/places.rs"]
+mod places;
 #[path = "page/questions.rs"]
 mod questions;
 #[path = "page/screenshots.rs"]
@@ -33,5 +39,32 @@ mod served;
 mod skills;
 #[path = "page/talk.rs"]
 mod talk;
+#[path = "page/views.rs"]
+mod views;
 #[path = "page/waiting.rs"]
 mod waiting;
+
+/// All views of the page.
+const VIEWS: [&str; 13] = [
+    "overview",
+    "chat",
+    "approvals",
+    "sessions",
+    "skills",
+    "prompt",
+    "usage",
+    "nodes",
+    "rules",
+    "audit",
+    "agents",
+    "config",
+    "logs",
+];
+
+/// What a promise on the page comes to.
+async fn promised(browser: &browser::Browser, expression: &str) -> serde_json::Value {
+    let script = format!(
+        "const done = arguments[arguments.length - 1]; Promise.resolve({expression}).then(done, (error) => done(`${{error}}`));"
+    );
+    browser.client.execute_async(&script, Vec::new()).await.expect("a value")
+}

@@ -1,32 +1,51 @@
 // The page: which view is shown, and what do all of them share?
 
+import * as agentsView from "./agents.js";
 import * as approvals from "./approvals.js";
+import * as audit from "./audit.js";
 import * as chat from "./chat.js";
-import { button, el, icon, put } from "./dom.js";
+import * as config from "./config.js";
+import { button, el, nothing, put, soon } from "./dom.js";
 import * as door from "./door.js";
 import { Link } from "./link.js";
+import * as logs from "./logs.js";
+import * as nav from "./nav.js";
 import * as nodes from "./nodes.js";
+import * as overview from "./overview.js";
 import * as prompt from "./prompt.js";
+import { href, parse, scrolled, scrollTo } from "./route.js";
+import * as rules from "./rules.js";
 import * as sessions from "./sessions.js";
 import * as skills from "./skills.js";
 import * as usage from "./usage.js";
 
 const VIEWS = [
-  { id: "skills", title: "Skills", key: "s", make: skills.make },
-  { id: "prompt", title: "Prompt", key: "p", make: prompt.make },
-  { id: "chat", title: "Chat", key: "c", make: chat.make },
-  { id: "approvals", title: "Approvals", key: "a", make: approvals.make },
-  { id: "nodes", title: "Nodes", key: "n", make: nodes.make },
-  { id: "sessions", title: "Sessions", key: "e", make: sessions.make },
-  { id: "usage", title: "Usage", key: "u", make: usage.make },
+  { id: "overview", title: "Overview", key: "o", group: "Work", make: overview.make },
+  { id: "chat", title: "Chat", key: "c", group: "Work", make: chat.make },
+  { id: "approvals", title: "Approvals", key: "a", group: "Work", make: approvals.make },
+  { id: "sessions", title: "Sessions", key: "e", group: "Work", make: sessions.make },
+  { id: "skills", title: "Skills", key: "s", group: "Skills", make: skills.make },
+  { id: "prompt", title: "Prompt", key: "p", group: "Skills", make: prompt.make },
+  { id: "usage", title: "Usage", key: "u", group: "Skills", make: usage.make },
+  { id: "nodes", title: "Nodes", key: "n", group: "Trust", make: nodes.make },
+  { id: "rules", title: "Rules & devices", key: "r", group: "Trust", make: rules.make },
+  { id: "audit", title: "Audit", key: "d", group: "Trust", make: audit.make },
+  { id: "agents", title: "Agents", key: "t", group: "Gateway", make: agentsView.make },
+  { id: "config", title: "Configuration", key: "f", group: "Gateway", make: config.make },
+  { id: "logs", title: "Logs", key: "l", group: "Gateway", make: logs.make },
 ];
+const GROUPS = [...new Set(VIEWS.map((view) => view.group))];
+/** The views that a phone always shows. */
+const FIRST = ["chat", "approvals", "skills", "sessions"];
+const HOME = "overview";
 const THEMES = ["auto", "light", "dark"];
 
 const by = (id) => document.getElementById(id);
 // `kept` is what the chat does not lose when the person has to come in again.
-const app = { link: undefined, agent: undefined, kept: nobody(), say, go, asking, badge, failed };
+const app = { link: undefined, agent: undefined, kept: nobody(), say, go, here, act, can, chooseAgent, asking, badge: nav.badge, failed };
 let views;
 let shown;
+let waiting = 0;
 
 function nobody() {
   return { draft: "", session: undefined };
@@ -40,97 +59,121 @@ function say(text, kind = "calm") {
   say.timer = setTimeout(() => put(node), 6000);
 }
 
+/** Calls a method because the person wants it; where they lack the right for it, they are asked. */
+function act(method, params) {
+  return app.link.act(method, params);
+}
+
+/** Whether the person may do what takes `scope`. */
+function can(scope) {
+  return app.link.can(scope);
+}
+
 /** Tells the person what went wrong. */
 function failed(error) {
   say(error.message ?? String(error), "bad");
 }
 
-/** Tells the person that somebody waits for them. */
+/** Tells the person that commands wait for an answer. */
 function asking(number) {
   const node = by("asking");
-  badge("approvals", number);
-  document.title = number ? `(${number}) prowess` : "prowess";
+  waiting = number;
+  nav.badge("approvals", number);
+  title();
   node.hidden = !number || shown?.id === "approvals";
   if (node.hidden) return;
   const text = number === 1 ? "A command waits for your answer." : `${number} commands wait for your answer.`;
-  put(node, el("span", {}, text), button("Look", () => go("approvals"), { class: "main small" }));
+  put(node, el("span", {}, text), button("Review", () => go("approvals"), { class: "main small" }));
 }
 
-/** Shows a number beside the name of a view. */
-function badge(id, number) {
-  const node = by(`tab-${id}`)?.querySelector(".number");
-  if (node) node.textContent = number ? String(number) : "";
+function title() {
+  document.title = `${waiting ? `(${waiting}) ` : ""}${shown?.title ? `${shown.title} · ` : ""}prowess`;
 }
 
-/** Shows a view; `focus` moves the keyboard there, too. The way back leads to the view before. */
-function go(id, { focus = "panel", ...more } = {}) {
-  const view = views.get(id) ?? views.get("skills");
-  for (const other of views.values()) {
-    other.tab.setAttribute("aria-selected", String(other === view));
-    other.tab.tabIndex = other === view ? 0 : -1;
-    other.panel.hidden = other !== view;
-  }
-  const [from, address] = [shown, `#${view.id}`];
+/** Goes to a place; the way back leads to the one before. `focus` is "panel" or "none". */
+function go(view, { target, query, focus = "panel", replace = false } = {}) {
+  keepScroll.now();
+  note.now();
+  const address = href(view, target, query);
+  if (location.hash !== address) history[replace || !shown ? "replaceState" : "pushState"](null, "", address);
+  return show(focus);
+}
+
+/** What the view in sight wants its address to be, and the last address that was shown. */
+let place;
+let last = "";
+const note = debounced(() => {
+  if (!place || place.view !== shown?.id) return;
+  const address = href(place.view, place.target, place.query);
+  place = undefined;
+  last = address;
+  if (location.hash !== address) history.replaceState(history.state, "", address);
+}, 200);
+
+/** Notes in the address where in `view` the person is. Says nothing of a view that is not in sight. */
+function here(view, { target, query } = {}) {
+  if (view !== shown?.id) return;
+  place = { view, target, query };
+  note();
+}
+
+const keepScroll = debounced(() => {
+  if (shown?.panel) history.replaceState({ scroll: scrolled(shown.panel) }, "", location.href);
+}, 150);
+
+/** Does `work` a moment after the last call; `.now()` does it at once if it is due. */
+function debounced(work, millis) {
+  let due = false;
+  const run = () => {
+    if (due) work();
+    due = false;
+  };
+  const later = soon(run, millis);
+  return Object.assign(() => {
+    due = true;
+    later();
+  }, { now: run });
+}
+
+/** Shows what the address names. `moved` says whether the person came here just now. */
+async function show(focus, moved = true) {
+  place = undefined;
+  last = location.hash;
+  const route = { ...parse(last), moved };
+  const view = views.get(route.view) ?? views.get("");
+  const before = shown;
   shown = view;
-  view.tab.scrollIntoView({ block: "nearest", inline: "nearest" });
-  if (!from) history.replaceState(null, "", address);
-  else if (location.hash !== address) history.pushState(null, "", address);
+  if (before && before !== view) before.handle.leave?.();
+  for (const other of views.values()) other.panel.hidden = other !== view;
+  nav.mark(view.id);
+  title();
   if (focus === "panel") view.panel.focus({ preventScroll: true });
-  if (focus === "tab") view.tab.focus();
-  if (view.id === "approvals") by("asking").hidden = true;
-  view.handle.enter?.(more);
+  by("asking").hidden = !waiting || view.id === "approvals";
+  const scroll = history.state?.scroll;
+  await view.handle.enter?.(route);
+  if (scroll && shown === view) scrollTo(view.panel, scroll);
 }
 
 function build() {
   views = new Map();
-  const [tabs, main] = [by("tabs"), by("main")];
-  put(tabs);
+  const main = by("main");
   put(main);
-  for (const { id, title, key, make } of VIEWS) {
-    const tab = el("button", {
-      type: "button", role: "tab", id: `tab-${id}`, "aria-controls": `panel-${id}`, "aria-keyshortcuts": `g ${key}`,
-      on: { click: () => go(id, { focus: "tab" }) },
-    }, icon(id), el("span", {}, title), el("span", { class: "number" }));
-    const panel = el("section", { role: "tabpanel", id: `panel-${id}`, "aria-labelledby": `tab-${id}`, tabindex: -1, class: `view view-${id}` });
-    tabs.append(tab);
+  nav.build(VIEWS, GROUPS, FIRST);
+  for (const { id, title, make } of [...VIEWS, { id: "", title: "Not found", make: lost }]) {
+    const panel = el("section", { id: `panel-${id || "lost"}`, "aria-label": title, tabindex: -1, hidden: true, class: `view view-${id || "lost"}` });
     main.append(panel);
-    const view = { id, tab, panel };
+    const view = { id, title, panel };
     views.set(id, view);
     view.handle = make(app, panel);
   }
 }
 
-function arrow(event) {
-  const step = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
-  const at = VIEWS.findIndex((view) => view.id === shown.id);
-  const to = event.key === "Home" ? 0 : event.key === "End" ? VIEWS.length - 1 : step && (at + step + VIEWS.length) % VIEWS.length;
-  if (to === undefined) return;
-  event.preventDefault();
-  go(VIEWS[to].id, { focus: "tab" });
-}
-
-// Whether the last key was the one before the letter of a view.
-let leader = false;
-function shortcut(event) {
-  const typing = event.target.closest?.("input, textarea, select, dialog");
-  if (typing || event.ctrlKey || event.metaKey || event.altKey || by("house").hidden) return;
-  const view = leader && VIEWS.find((one) => one.key === event.key);
-  leader = event.key === "g";
-  if (view) go(view.id);
-  else if (event.key === "/") shown.panel.querySelector("[data-search]")?.focus();
-  else if (event.key === "?") help();
-  else return;
-  event.preventDefault();
-}
-
-function help() {
-  const rows = [...VIEWS.map(({ title, key }) => [`g ${key}`, title]), ["/", "Search, or write a message"], ["?", "These keys"], ["↑ ↓", "Next view, when a view's name has the focus"]];
-  const dialog = by("help");
-  put(dialog,
-    el("h2", { id: "help-title" }, "Keys"),
-    el("dl", { class: "keys" }, rows.map(([keys, what]) => [el("dt", {}, keys.split(" ").map((one) => el("kbd", {}, one))), el("dd", {}, what)])),
-    el("form", { method: "dialog" }, el("button", { class: "main" }, "Close")));
-  dialog.showModal();
+/** The view for an address that names no view. */
+function lost(app, panel) {
+  return {
+    enter: ({ view }) => void put(panel, el("h1", {}, "Not found"), nothing(`There is no view named “${view}”`, "The address may be mistyped, or from another version of this page."),
+      el("p", { class: "line middle" }, el("a", { href: href(HOME) }, "Go to the start page"))),
+  };
 }
 
 function theme(next) {
@@ -140,7 +183,7 @@ function theme(next) {
   by("theme").textContent = `Theme: ${chosen}`;
 }
 
-/** Who can be spoken with; only one needs no choice. */
+/** The agents to choose from; a single one needs no choice. */
 async function agents() {
   if (!app.link.knows("agents.list")) return;
   const { agents: list = [], defaultId } = await app.link.call("agents.list");
@@ -150,10 +193,24 @@ async function agents() {
   by("agent-pick").hidden = list.length < 2;
 }
 
+/** From now on, everything is about another agent. */
+function chooseAgent(id) {
+  app.agent = id;
+  by("agent").value = id;
+  for (const view of views.values()) view.handle.fresh?.();
+  go(shown.id, { focus: "none", replace: true });
+}
+
 function state(word, kind) {
   const node = by("state");
   node.textContent = word;
   node.className = `state ${kind}`;
+}
+
+/** Everything that was loaded is stale; the place stays. */
+function refresh() {
+  for (const view of views.values()) view.handle.fresh?.();
+  return show("none", false);
 }
 
 function enter(secret) {
@@ -169,8 +226,10 @@ function enter(secret) {
     state("connected", "good");
     await agents().catch(failed);
     by("house").hidden = false;
+    if (shown) return refresh();
     for (const view of views.values()) view.handle.fresh?.();
-    go(shown?.id ?? location.hash.slice(1), { focus: shown ? "none" : "panel" });
+    if (!parse(location.hash).view) history.replaceState(history.state, "", href(HOME));
+    show("panel");
   }, { access: door.access(), confirm: (scope, why) => door.rights(link, scope, why) });
   app.link = link;
   shown = undefined;
@@ -178,30 +237,34 @@ function enter(secret) {
   link.open();
 }
 
-by("tabs").addEventListener("keydown", arrow);
-document.addEventListener("keydown", shortcut);
-by("keys").addEventListener("click", help);
+/** Does `work`, which takes the token out of the address. The place that came with it (`at`) stays there. */
+function placed(work) {
+  const at = new URLSearchParams(location.hash.slice(1)).get("at");
+  const result = work();
+  if (at?.startsWith("/")) history.replaceState(null, "", `#${at}`);
+  return result;
+}
+
+nav.shortcuts(VIEWS, () => shown?.panel, (id) => go(id));
 by("theme").addEventListener("click", () => theme(THEMES[(THEMES.indexOf(document.documentElement.dataset.theme) + 1) % THEMES.length]));
 by("leave").addEventListener("click", () => {
   app.link.end();
   app.kept = nobody();
+  last = "";
+  history.replaceState(null, "", location.pathname);
   door.leave();
   door.ask(undefined, enter);
 });
-by("agent").addEventListener("change", () => {
-  app.agent = by("agent").value;
-  for (const view of views.values()) view.handle.fresh?.();
-  go(shown.id, { focus: "none" });
-});
+by("agent").addEventListener("change", () => chooseAgent(by("agent").value));
+by("main").addEventListener("scroll", keepScroll, { capture: true, passive: true });
 addEventListener("hashchange", () => {
-  const id = location.hash.slice(1);
-  if (id.startsWith("token=")) {
-    const [secret, view] = [door.known(), shown?.id];
-    if (view) history.replaceState(null, "", `#${view}`);
-    enter(secret);
-  } else if (shown && views.has(id) && shown.id !== id) {
-    go(id);
+  if (location.hash.startsWith("#token=")) {
+    const secret = placed(door.known);
+    if (!parse(location.hash).view) history.replaceState(null, "", last || location.pathname);
+    return enter(secret);
   }
+  if (!shown || by("house").hidden) return;
+  show(parse(location.hash).view === shown.id ? "none" : "panel");
 });
 document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault();
@@ -209,4 +272,4 @@ document.querySelector(".skip").addEventListener("click", (event) => {
 });
 
 theme();
-door.start(enter);
+placed(() => door.start(enter));

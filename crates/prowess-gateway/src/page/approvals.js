@@ -65,13 +65,24 @@ export function make(app, panel) {
     rest.hidden = !list.length;
   }
 
+  /** Brings the question that the address names into sight, or says that it is not waiting any more. */
+  function point(id) {
+    const card = cards.get(id);
+    if (!card) return app.say("This command is not waiting for an answer any more. Audit shows who decided what.");
+    card.node.scrollIntoView({ block: "nearest" });
+    card.node.focus({ preventScroll: true });
+  }
+
   store.on((entry, how) => {
     if (how === "open") ask(entry);
     else if (how === "closed") close(entry);
     else for (const card of cards.values()) card.tick();
   });
   return {
-    enter: () => void log(),
+    enter({ target, moved }) {
+      log();
+      if (target && moved) point(target);
+    },
     fresh() {
       store.load().catch(app.failed);
       if (!panel.hidden) log();

@@ -121,6 +121,11 @@ export function nothing(title, text) {
   return el("div", { class: "nothing" }, el("p", { class: "strong" }, title), text && el("p", {}, text));
 }
 
+/** What is shown while something is on its way. */
+export function loading(text) {
+  return el("p", { class: "loading soft", role: "status" }, text);
+}
+
 /** A path as people write it: the home is `~`. */
 export function brief(path, home) {
   return home && path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : path;
@@ -174,6 +179,12 @@ export function unique() {
 }
 
 const PATHS = {
+  overview: "M4 11l8-7 8 7v9h-5v-6H9v6H4z",
+  agents: "M12 4a4 4 0 1 1 0 8 4 4 0 0 1 0-8zM5 20c0-4 3-6 7-6s7 2 7 6",
+  config: "M4 7h10M18 7h2M4 12h3M11 12h9M4 17h9M17 17h3M14 5v4M9 10v4M15 15v4",
+  logs: "M5 5h14M5 9h14M5 13h9M5 17h11",
+  audit: "M6 3h9l4 4v14H6zM9 12l2 2 4-4M9 18h7",
+  rules: "M14 10a4 4 0 1 0-3.5 4L13 16.5v2h2v2h4v-3.5L13.5 12",
   skills: "M4 5h7v7H4zM13 5h7v7h-7zM4 14h7v5H4zM13 14h7v5h-7z",
   prompt: "M5 4h14v16H5zM8 8h8M8 12h8M8 16h5",
   chat: "M4 5h16v11H10l-5 4v-4H4z",

@@ -1,6 +1,7 @@
 // Nodes: which other machines are there, and what can they do?
 
 import { ago, badge, button, el, many, nothing, put, soon, twice, words } from "./dom.js";
+import { href } from "./route.js";
 
 const ADMIN = "operator.admin";
 
@@ -79,7 +80,21 @@ export function make(app, panel) {
   }
 
   for (const event of ["presence", "node.pair.requested", "node.pair.resolved", "device.pair.requested", "device.pair.resolved", "rights"]) app.link.on(event, reload);
-  return { enter: () => self.stale && load(), fresh: () => (self.stale = true) };
+  return {
+    async enter({ target, moved }) {
+      if (self.stale) await load();
+      if (target) point(target, moved);
+    },
+    fresh: () => (self.stale = true),
+  };
+
+  /** Brings the node that the address names into sight, or says that it is not there. */
+  function point(id, moved) {
+    const node = [...list.querySelectorAll("[data-node]")].find((one) => one.dataset.node === id);
+    if (!node) return void app.say(words(`There is no node with the id ${id}.`), "bad");
+    node.scrollIntoView({ block: "nearest" });
+    if (moved) node.focus({ preventScroll: true });
+  }
 }
 
 function card(node, { isTwin, remove }) {
@@ -92,8 +107,8 @@ function card(node, { isTwin, remove }) {
     ["Commands", (node.commands ?? []).join(", ")],
     ["Search path", node.pathEnv],
   ].filter(([, value]) => value);
-  return el("article", { class: "card" },
-    el("div", { class: "line between" }, el("h2", { class: "theirs" }, words(node.displayName ?? node.nodeId), isTwin && [" ", el("code", {}, node.nodeId.slice(0, 8))]), node.connected ? badge("connected", "good") : badge("away", "dim")),
+  return el("article", { class: "card", tabindex: -1, data: { node: node.nodeId } },
+    el("div", { class: "line between" }, el("h2", { class: "theirs" }, el("a", { class: "quiet-link", href: href("nodes", node.nodeId) }, words(node.displayName ?? node.nodeId)), isTwin && [" ", el("code", {}, node.nodeId.slice(0, 8))]), node.connected ? badge("connected", "good") : badge("away", "dim")),
     el("p", { class: "soft" }, el("code", { class: "theirs" }, words(node.nodeId))),
     el("dl", { class: "facts" }, facts.map(([name, value]) => [el("dt", {}, name), el("dd", { class: "theirs" }, words(value))])),
     el("div", { class: "line" }, twice("Remove", "Disconnect and remove it", remove, { class: "small deny", data: { act: "remove" } })));

@@ -38,7 +38,7 @@ export function make(app, panel) {
       el("section", { class: "card" }, el("h2", {}, "Tokens by skill"), el("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "The picture" }, chart("Tokens by skill", rows, KINDS)), kinds()),
       days.length > 1 && el("section", { class: "card" }, el("h2", {}, "Tokens by day"), columns("Tokens by day", days),
         el("p", { class: "line between soft" }, el("span", {}, days[0].name), el("span", {}, `at most ${count(Math.max(...days.map((day) => day.value)))} a day`), el("span", {}, days.at(-1).name))),
-      el("section", { class: "card scroll" }, el("h2", {}, "In numbers"), table(skills)));
+      el("section", { class: "card" }, el("h2", {}, "In numbers"), el("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Tokens and uses by skill" }, table(skills))));
   }
 
   app.link.on("chat", ({ state }) => state !== "delta" && reload());

@@ -2,12 +2,11 @@
 
 use serde_json::{Value, json};
 
+use crate::VIEWS;
 use crate::browser::Browser;
 use crate::demo;
 use crate::room::Room;
 use crate::stage::Stage;
-
-const VIEWS: [&str; 7] = ["skills", "prompt", "chat", "approvals", "nodes", "sessions", "usage"];
 
 async fn enter() -> (Stage, Browser) {
     let stage = Stage::open(Room::open(demo::home()).await, demo::script).await;
@@ -34,22 +33,18 @@ async fn everything_is_reached_with_the_keyboard() {
     browser.until("document.activeElement.dataset.skill === 'weather'").await;
     browser.keys(ENTER).await;
     browser.keys(TAB).await;
-    browser.until("document.querySelector('.detail').contains(document.activeElement)").await;
+    browser.until("document.querySelector('#panel-skills .detail').contains(document.activeElement)").await;
     browser.ask("document.querySelector('.switch').focus()").await;
     browser.keys(" ").await;
     browser.until("document.querySelector('.switch').ariaChecked === 'false'").await;
     browser.until("document.activeElement.dataset.act === 'switch'").await;
-    // By letters to another view, and by arrows along the menu.
+    // By letters to another view, and by the links of the menu.
     browser.keys("gu").await;
     browser.until("!document.getElementById('panel-usage').hidden").await;
-    browser.ask("document.getElementById('tab-usage').focus()").await;
     for view in VIEWS {
-        browser.keys(DOWN).await;
-        browser
-            .until(&format!(
-                "document.activeElement.id === 'tab-{view}' && !document.getElementById('panel-{view}').hidden"
-            ))
-            .await;
+        browser.ask(&format!("document.getElementById('tab-{view}').focus()")).await;
+        browser.keys(ENTER).await;
+        browser.until(&format!("document.activeElement.id === 'panel-{view}'")).await;
     }
     browser.keys("?").await;
     browser.until("document.getElementById('help').open").await;
@@ -79,7 +74,7 @@ async fn whatever_has_the_keyboard_shows_it() {
     browser.ask("document.activeElement.blur()").await;
     for _ in 0..12 {
         browser.keys(TAB).await;
-        let shown = browser.ask("getComputedStyle(document.activeElement).outlineStyle !== 'none' || document.activeElement.matches('body, [role=tabpanel], main, article')").await;
+        let shown = browser.ask("getComputedStyle(document.activeElement).outlineStyle !== 'none' || document.activeElement.matches('body, .view, main, article')").await;
         assert_eq!(shown, true, "{}", browser.ask("document.activeElement.outerHTML").await);
     }
     browser.close().await;
@@ -120,9 +115,9 @@ fn is_used(node: &Value) -> bool {
         "log",
         "searchbox",
         "switch",
-        "tab",
         "textbox",
-        "tabpanel",
+        "region",
+        "navigation",
     ];
     node["ignored"] == false && node["role"]["value"].as_str().is_some_and(|role| ROLES.contains(&role))
 }
@@ -198,7 +193,7 @@ async fn it_fits_a_small_screen() {
     for view in VIEWS {
         browser.ask(&format!("document.getElementById('tab-{view}').click()")).await;
         browser.until(&format!("!document.getElementById('panel-{view}').hidden")).await;
-        browser.until("[document.documentElement, document.querySelector('.top'), document.querySelector('[role=tabpanel]:not([hidden])')].every((node) => node.scrollWidth <= innerWidth)").await;
+        browser.until("[document.documentElement, document.querySelector('.top'), document.querySelector('.view:not([hidden])')].every((node) => node.scrollWidth <= innerWidth)").await;
     }
     browser.close().await;
 }
@@ -210,10 +205,12 @@ async fn nothing_is_out_of_sight_on_the_smallest_screen() {
     browser.cdp("Emulation.setDeviceMetricsOverride", narrow).await;
     browser.until("innerWidth === 340").await;
     browser.ask("document.getElementById('tab-chat').click()").await;
-    let outside = "[...document.querySelectorAll('[role=tab], .tools button, .composer > :not([hidden])')]
+    let outside = "[...document.querySelectorAll('.side .first a, .more, .tools button:not(#keys), .composer > :not([hidden])')]
         .filter((node) => !node.checkVisibility() || node.getBoundingClientRect().left < 0 || node.getBoundingClientRect().right > innerWidth)
         .map((node) => node.id)";
     assert_eq!(browser.ask(outside).await, json!([]));
+    let rows = "new Set([...document.querySelectorAll('.side .first a, .more')].map((node) => node.getBoundingClientRect().top)).size";
+    assert_eq!(browser.ask(rows).await, 1, "the views are in one row");
     // What stands in an empty field has room in it.
     let fits = "(() => {
         const input = document.getElementById('chat-input');
@@ -249,6 +246,6 @@ async fn a_refresh_leaves_the_keyboard_where_it_is() {
     let node = "document.querySelector('[data-skill=standup]')";
     browser.ask(&format!("window.__old = {node}")).await;
     stage.tell("skills.changed", &json!({}));
-    browser.until(&format!("{node} !== window.__old && document.activeElement === {node}")).await;
+    browser.until(&format!("{node} && {node} !== window.__old && document.activeElement === {node}")).await;
     browser.close().await;
 }

@@ -98,7 +98,7 @@ fn question(id: &str) -> Value {
 
 /// No element that only markup could have made, and no link that is a program.
 const MADE: &str = "document.querySelectorAll('main img, main iframe, main script, main object, main embed, main svg[onload], .canary, \
-    a[href^=\"javascript\" i], [onerror], [onload], [style]:not(option)').length";
+    a[href^=\"javascript\" i], [onerror], [onload], [style]:not(option, .window, .window > li)').length";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_others_wrote_is_text_in_every_view() {
@@ -107,12 +107,12 @@ async fn what_others_wrote_is_text_in_every_view() {
     browser.visit(&stage.url()).await;
     browser.reads("#state", "connected").await;
     browser.click("[data-skill=evil]").await;
-    browser.reads(".detail", "onerror").await;
-    browser.reads(".detail", "Hides others").await;
-    browser.reads(".detail h3", "What keeps it back").await;
+    browser.reads("#panel-skills .detail", "onerror").await;
+    browser.reads("#panel-skills .detail", "Hides others").await;
+    browser.reads("#panel-skills .detail h3", "What keeps it back").await;
     assert_eq!(browser.ask(MADE).await, 0);
     browser.click("[data-skill=open]").await;
-    browser.reads(".detail", LINK).await;
+    browser.reads("#panel-skills .detail", LINK).await;
     assert_eq!(browser.ask(MADE).await, 0);
     browser.click(".chip[data-id=problems]").await;
     browser.reads(".problem", "canary").await;

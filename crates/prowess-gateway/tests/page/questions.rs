@@ -17,7 +17,7 @@ const DECISIONS: &str =
 
 async fn enter(room: &Room) -> Browser {
     let browser = Browser::open().await;
-    browser.visit(&format!("http://{}/#token={TOKEN}", room.running.address)).await;
+    browser.visit(&format!("http://{}/#token={TOKEN}&at=/skills", room.running.address)).await;
     browser.reads("#state", "connected").await;
     browser.click("#tab-approvals").await;
     browser

@@ -12,9 +12,10 @@ use crate::demo;
 use crate::room::Room;
 use crate::stage::Stage;
 
-const LIGHT: [&str; 7] = ["skills", "prompt", "chat", "approvals", "nodes", "sessions", "usage"];
-const DARK: [&str; 3] = ["skills", "chat", "usage"];
-const SMALL: [&str; 2] = ["skills", "approvals"];
+const LIGHT: [&str; 11] =
+    ["overview", "chat", "approvals", "sessions", "skills", "prompt", "usage", "nodes", "rules", "audit", "config"];
+const DARK: [&str; 4] = ["overview", "chat", "skills", "usage"];
+const SMALL: [&str; 4] = ["overview", "approvals", "chat", "skills"];
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "writes files; run it by name to renew the pictures"]
@@ -24,7 +25,7 @@ async fn pictures_of_every_view() {
     std::fs::create_dir_all(&folder).expect("a folder");
     let stage = Stage::open(Room::open(demo::home()).await, demo::script).await;
     let browser = Browser::open().await;
-    let small = json!({"width": 400, "height": 820, "deviceScaleFactor": 1, "mobile": true});
+    let small = json!({"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": true});
     let sets: [(&str, &str, &[&str]); 3] =
         [("light", "light", &LIGHT), ("dark", "dark", &DARK), ("small", "dark", &SMALL)];
     for (name, scheme, views) in sets {
@@ -40,7 +41,9 @@ async fn pictures_of_every_view() {
             if *view == "approvals" {
                 stage.tell("exec.approval.requested", &demo::question("q1", demo::TRICKY));
             }
-            browser.click(&format!("#tab-{view}")).await;
+            let place = if *view == "config" { "/config/gateway" } else { view };
+            browser.ask(&format!("location.hash = '/{}'", place.trim_start_matches('/'))).await;
+            browser.until(&format!("!document.getElementById('panel-{view}').hidden")).await;
             prepare(&browser, view).await;
             // Only for the looks: whatever moves has come to rest.
             tokio::time::sleep(Duration::from_millis(400)).await;
@@ -58,7 +61,7 @@ async fn prepare(browser: &Browser, view: &str) {
     match view {
         "skills" => {
             browser.click("[data-skill='sql-look']").await;
-            browser.reads(".detail", "What keeps it back").await;
+            browser.reads("#panel-skills .detail", "What keeps it back").await;
         }
         "prompt" => browser.reads("#panel-prompt", "The room for skills").await,
         "chat" => browser.reads("#panel-chat .log", "umbrella at home").await,
@@ -68,6 +71,9 @@ async fn prepare(browser: &Browser, view: &str) {
             browser.click("#panel-sessions .row").await;
             browser.reads("#panel-sessions .log", "umbrella at home").await;
         }
-        _ => browser.reads("#panel-usage", "In numbers").await,
+        "usage" => browser.reads("#panel-usage", "In numbers").await,
+        "overview" => browser.reads("#panel-overview", "Recent sessions").await,
+        "config" => browser.reads("#panel-config", "gateway.port").await,
+        _ => browser.until(&format!("document.getElementById('panel-{view}').innerText.length > 100")).await,
     }
 }

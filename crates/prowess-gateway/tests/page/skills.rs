@@ -9,7 +9,7 @@ use crate::room::{Room, TOKEN};
 async fn enter() -> (Room, Browser) {
     let room = Room::open(demo::home()).await;
     let browser = Browser::open().await;
-    browser.visit(&format!("http://{}/#token={TOKEN}", room.running.address)).await;
+    browser.visit(&format!("http://{}/#token={TOKEN}&at=/skills", room.running.address)).await;
     browser.find("[data-skill=weather]").await;
     (room, browser)
 }
@@ -24,11 +24,11 @@ async fn skills_appear_with_what_keeps_them_back() {
     let (room, browser) = enter().await;
     browser.reads("#panel-skills .head", "ready").await;
     browser.click("[data-skill=sql-look]").await;
-    browser.reads(".detail", "programs not found: no-such-database-client").await;
-    browser.reads(".detail .fix", "brew install db-client").await;
+    browser.reads("#panel-skills .detail", "programs not found: no-such-database-client").await;
+    browser.reads("#panel-skills .detail .fix", "brew install db-client").await;
     browser.click("[data-skill=weather]").await;
-    browser.reads(".detail", "hides others of the same name").await;
-    browser.reads(".detail", ".openclaw/skills/weather/SKILL.md").await;
+    browser.reads("#panel-skills .detail", "hides others of the same name").await;
+    browser.reads("#panel-skills .detail", ".openclaw/skills/weather/SKILL.md").await;
     browser.click(".chip[data-id=problems]").await;
     browser.reads(".problem", "unfinished/SKILL.md").await;
     browser.click(".chip[data-id=needs]").await;
@@ -66,18 +66,18 @@ async fn a_key_is_set_and_never_shown() {
     const KEY: &str = "key-that-nobody-may-see-4711";
     let (room, browser) = enter().await;
     browser.click("[data-skill=speech]").await;
-    browser.reads(".detail .key", "not set").await;
+    browser.reads("#panel-skills .detail .key", "not set").await;
     browser.find("#skill-key").await.send_keys(KEY).await.expect("typed");
     browser.click("[data-act=save]").await;
     browser.click("dialog.rights .main").await;
-    browser.until("document.querySelector('.detail .key .badge').textContent === 'set'").await;
+    browser.until("document.querySelector('#panel-skills .detail .key .badge').textContent === 'set'").await;
     browser.reads("[data-skill=speech]", "ready").await;
     assert_eq!(config(&room)["skills"]["entries"]["speech"]["apiKey"], KEY);
     let kept = "JSON.stringify([document.documentElement.outerHTML, ...[...document.querySelectorAll('input')].map((input) => input.value), {...sessionStorage}, {...localStorage}])";
     let kept = browser.ask(kept).await;
     assert!(!kept.as_str().is_some_and(|kept| kept.contains(KEY)), "{kept}");
     browser.click("[data-act=remove]").await;
-    browser.reads(".detail .key", "not set").await;
+    browser.reads("#panel-skills .detail .key", "not set").await;
     assert_eq!(config(&room)["skills"]["entries"]["speech"].get("apiKey"), None);
     browser.is_unharmed().await;
     browser.close().await;

@@ -96,10 +96,23 @@ pub(crate) fn script(method: &str, params: &Value) -> Option<Value> {
             {"id": "a1", "decision": "allow-once", "at": now() - 3_600_000, "command": "git push origin main", "by": {"name": "Anna", "deviceName": "Pixel 9", "deviceId": "9f86d081884c7d65", "client": "openclaw-control-ui"}},
             {"id": "a2", "decision": null, "at": now() - 7_200_000, "command": "make release", "by": null, "why": "timeout"},
         ], "nextCursor": null}),
+        "exec.approvals.get" => {
+            json!({"path": "/home/ada/.openclaw/exec-approvals.json", "exists": true, "hash": "h1", "file": {
+                "version": 1, "defaults": {"security": "allowlist", "ask": "on-miss"},
+                "agents": {"main": {"allowlist": [
+                    {"id": "r1", "pattern": "/usr/bin/git", "lastUsedAt": now() - 300_000, "lastUsedCommand": "git status", "lastResolvedPath": "/usr/bin/git"},
+                    {"id": "r2", "pattern": "/usr/bin/curl", "lastUsedAt": now() - 90_000_000, "lastUsedCommand": "curl -s https://wttr.in/Berlin", "lastResolvedPath": "/usr/bin/curl"},
+                ]}},
+            }})
+        }
+        "exec.approvals.set" | "device.pair.remove" | "device.token.revoke" => json!({}),
         "exec.approval.resolve" | "device.pair.approve" | "device.pair.reject" | "sessions.reset" => {
             json!({"ok": true})
         }
-        "device.pair.list" => json!({"paired": [], "pending": [
+        "device.pair.list" => json!({"paired": [
+            {"deviceId": "2b1c1abb05d119c14567a217437d08ac0c103a4d5dd743ad68ae7c9bc716f910", "displayName": "laptop", "platform": "darwin", "role": "operator", "roles": ["operator"], "scopes": ["operator.read", "operator.write", "operator.approvals"], "approvedAtMs": now() - 86_400_000, "tokens": [{"role": "operator", "scopes": [], "createdAtMs": now() - 86_400_000, "lastUsedAtMs": now() - 60_000}]},
+            {"deviceId": "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752", "displayName": "laptop", "platform": "linux", "role": "node", "roles": ["node"], "approvedAtMs": now() - 172_800_000, "tokens": []},
+        ], "pending": [
             {"requestId": "r1", "deviceId": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "displayName": "build-box", "platform": "linux", "role": "node", "roles": ["node"], "scopes": [], "remoteIp": "192.0.2.17", "ts": now()},
             {"requestId": "r2", "deviceId": "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752", "displayName": "laptop", "platform": "darwin", "role": "operator", "roles": ["operator"], "scopes": ["operator.read", "operator.admin"], "isRepair": true, "remoteIp": "192.0.2.18", "ts": now()},
         ]}),

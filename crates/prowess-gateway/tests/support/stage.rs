@@ -41,20 +41,31 @@ const METHODS: &[&str] = &[
     "chat.abort",
     "chat.history",
     "chat.send",
+    "config.get",
+    "config.patch",
+    "config.schema",
+    "connect",
     "device.pair.approve",
     "device.pair.list",
     "device.pair.reject",
+    "device.pair.remove",
+    "device.token.revoke",
     "exec.approval.list",
     "exec.approval.log",
     "exec.approval.resolve",
+    "exec.approvals.get",
+    "exec.approvals.set",
+    "logs.tail",
+    "models.list",
     "node.list",
     "prompt.preview",
     "sessions.list",
     "sessions.reset",
+    "skills.commands",
     "skills.status",
     "skills.update",
+    "status",
     "usage.skills",
-    "connect",
 ];
 
 impl Stage {
@@ -82,7 +93,7 @@ impl Stage {
 
     /// Where a browser goes, with the token.
     pub(crate) fn url(&self) -> String {
-        format!("http://{}/#token={}", self.address, crate::room::TOKEN)
+        format!("http://{}/#token={}&at=/skills", self.address, crate::room::TOKEN)
     }
 
     /// Hangs up on the next `times` that the page says who it is.
@@ -184,7 +195,7 @@ impl Play {
         let result = match (self.script)(method, params) {
             Some(payload) => Ok(payload),
             None if method == "connect" => Ok(json!({
-                "type": "hello-ok", "protocol": 3, "features": {"methods": METHODS, "events": []},
+                "type": "hello-ok", "protocol": 3, "auth": {"role": "operator", "scopes": ["operator.admin"]}, "features": {"methods": METHODS, "events": []},
                 "snapshot": {"sessionDefaults": {"defaultAgentId": "main", "mainSessionKey": "agent:main:main"}},
             })),
             None => self.real.call(method, params.clone()).await,
