@@ -77,12 +77,13 @@ function card(entry, isTarget) {
       session && el("a", { class: "theirs", href: href("sessions", session) }, "Open the session")),
     el("pre", { class: "command theirs", tabindex: 0, "aria-label": "The command" }, command(request.command ?? entry.command)),
     facts([
-      ["By", by?.name && words(by.name)],
+      ["By", (by?.user ?? by?.name) && words(by.user ?? by.name)],
       ["On", by?.deviceName && by.deviceName !== by.name && words(by.deviceName)],
       ["With", by?.client && by.client !== by.name && words(by.client)],
       ["Device", by?.deviceId && el("code", {}, words(by.deviceId))],
-      ["Address", by?.remoteIp && words(by.remoteIp)],
-      ["Ran on", node ? el("a", { href: href("nodes", node) }, words(request.nodeName ?? node)) : request.host && words(request.host)],
+      ["Address", by?.address && words(by.address)],
+      ["Where", node ? ["node ", el("a", { href: href("nodes", node) }, words(entry.nodeName ?? request.nodeName ?? node))] : words(entry.host ?? request.host ?? "")],
+      ["Folder", entry.cwd && el("code", {}, words(entry.cwd))],
       ["Agent", (request.agentId ?? entry.agentId) && words(request.agentId ?? entry.agentId)],
     ]));
 }

@@ -47,7 +47,12 @@ function more(views) {
       const node = link(view, undefined);
       node.querySelector(".number").textContent = by(`tab-${view.id}`).querySelector(".number").textContent;
       if (by(`tab-${view.id}`).hasAttribute("aria-current")) node.setAttribute("aria-current", "page");
-      node.addEventListener("click", () => sheet.close());
+      node.addEventListener("click", (event) => {
+        // A link in a dialog that is closed meanwhile leads nowhere.
+        event.preventDefault();
+        sheet.close();
+        location.hash = node.hash;
+      });
       return el("li", {}, node);
     })),
     button("Close", () => sheet.close(), { class: "plain" }));

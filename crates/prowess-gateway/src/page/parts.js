@@ -9,7 +9,7 @@ export function heading(title, summary, ...more) {
 
 /** Names and values, without those that have no value. */
 export function facts(rows) {
-  const given = rows.filter((row) => row && row[1] !== undefined && row[1] !== null && row[1] !== "" && row[1] !== false && row[1] !== 0);
+  const given = rows.filter((row) => row && row[1] !== undefined && row[1] !== null && row[1] !== "" && row[1] !== false && row[1] !== 0 && row[1].textContent !== "");
   return el("dl", { class: "facts" }, given.map(([name, value]) => [el("dt", {}, name), el("dd", { class: "theirs" }, value)]));
 }
 
