@@ -314,6 +314,7 @@ fn said(text: String) -> Message {
         usage: Usage { input: 10, output: 10, ..Usage::default() }.totalled(),
         stop_reason: StopReason::Stop,
         error_message: None,
+        provider_data: serde_json::Map::new(),
         timestamp: now(),
     })
 }

@@ -93,7 +93,9 @@ mod tests {
                 takes_images: false,
             };
             let arguments = [("value".to_owned(), Value::String(value))].into_iter().collect();
-            let call = ToolCall { id: "a".to_owned(), name: "t".to_owned(), arguments, thought_signature: None };
+            let provider_data = serde_json::Map::new();
+            let (id, name) = ("a".to_owned(), "t".to_owned());
+            let call = ToolCall { id, name, arguments, thought_signature: None, provider_data };
             let answer = Answer { thinking: thinking.clone(), calls: vec![call.clone()], ..Answer::text(text.clone()) };
             let mut draft = Draft::new(&about);
             for delta in answer.deltas() {

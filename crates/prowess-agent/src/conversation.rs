@@ -113,6 +113,7 @@ impl Conversation {
             usage: Usage::default(),
             stop_reason: StopReason::Stop,
             error_message: None,
+            provider_data: serde_json::Map::new(),
             timestamp: now(),
         });
         let entry = self.transcript.message(&message)?;

@@ -64,7 +64,8 @@ mod tests {
 
     fn note(guard: &mut Guard, command: &str, said: &str) -> Finding {
         let serde_json::Value::Object(arguments) = json!({"command": command}) else { panic!("an object") };
-        let call = ToolCall { id: "a".to_owned(), name: "exec".to_owned(), arguments, thought_signature: None };
+        let (id, name) = ("a".to_owned(), "exec".to_owned());
+        let call = ToolCall { id, name, arguments, thought_signature: None, provider_data: serde_json::Map::new() };
         let reply = ToolReply {
             tool_call_id: "a".to_owned(),
             tool_name: "exec".to_owned(),

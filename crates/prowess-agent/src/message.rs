@@ -56,6 +56,9 @@ pub struct Assistant {
     /// What went wrong, if something did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_message: Option<String>,
+    /// What the provider wants back with the message as it came, by the name of its field.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub provider_data: Map<String, Value>,
     /// When, in milliseconds since 1970.
     #[serde(default)]
     pub timestamp: u64,
@@ -132,6 +135,9 @@ pub struct ToolCall {
     /// What the provider wants back with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thought_signature: Option<String>,
+    /// What else it wants back as it came, by the name of its field.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub provider_data: Map<String, Value>,
 }
 
 /// Why a model stopped.

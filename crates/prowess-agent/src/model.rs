@@ -4,11 +4,13 @@
 //! deltas together again, keyed by block, so that calls whose pieces arrive interleaved stay apart.
 
 mod draft;
+pub mod facts;
 mod remedy;
 
 use std::time::Duration;
 
 use futures_util::stream::BoxStream;
+use serde_json::Value;
 use thiserror::Error;
 
 pub use draft::{Draft, Reply};
@@ -94,26 +96,32 @@ pub struct Request<'a> {
 /// How much a model should think before it answers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Thinking {
-    /// Not at all.
+    /// Not unless the model does so by itself.
     #[default]
     Off,
+    /// Hardly.
+    Minimal,
     /// A moment.
     Low,
     /// A while.
     Medium,
     /// Long.
     High,
+    /// Longer.
+    XHigh,
 }
 
 impl Thinking {
-    /// The level of that name; the peer's finer ones become the nearest.
+    /// The level of that name.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         Some(match word {
             "off" => Self::Off,
-            "minimal" | "low" => Self::Low,
+            "minimal" => Self::Minimal,
+            "low" => Self::Low,
             "medium" | "adaptive" => Self::Medium,
-            "high" | "xhigh" => Self::High,
+            "high" => Self::High,
+            "xhigh" => Self::XHigh,
             _ => return None,
         })
     }
@@ -166,8 +174,27 @@ pub enum Delta {
         /// The signature.
         text: String,
     },
+    /// A block that belongs to the provider, as far as it is known by now; it goes back as it came.
+    Opaque {
+        /// The block.
+        block: u32,
+        /// All of it.
+        value: Value,
+    },
+    /// What the provider wants back as it came, with a call, or with the message if no block is named. Replaces what was
+    /// there under the same name.
+    Data {
+        /// The block of the call.
+        block: Option<u32>,
+        /// The name of the field.
+        field: &'static str,
+        /// What is in it.
+        value: Value,
+    },
     /// Tokens, as far as they are known by now; replaces what was known.
     Usage(Usage),
+    /// The provider paused in the middle of its work; it goes on when it gets back what it said.
+    Pause,
     /// The model is done. The stream may still say more about tokens.
     Stop(StopReason),
 }
@@ -178,6 +205,14 @@ pub enum ModelError {
     /// The key is missing, wrong, or may not do this.
     #[error("{provider} does not accept the key: {said}")]
     Key {
+        /// Who.
+        provider: String,
+        /// What they said.
+        said: String,
+    },
+    /// The account has nothing left to spend.
+    #[error("{provider} has no quota left for this account: {said}")]
+    Quota {
         /// Who.
         provider: String,
         /// What they said.
@@ -270,6 +305,7 @@ impl ModelError {
         match self {
             Self::Busy { .. } | Self::Server { .. } | Self::Connection { .. } | Self::Cut { .. } => true,
             Self::Key { .. }
+            | Self::Quota { .. }
             | Self::Request { .. }
             | Self::Overflow { .. }
             | Self::Malformed { .. }
@@ -283,6 +319,7 @@ impl ModelError {
     pub fn is_the_providers(&self) -> bool {
         match self {
             Self::Key { .. }
+            | Self::Quota { .. }
             | Self::Busy { .. }
             | Self::Server { .. }
             | Self::Connection { .. }

@@ -8,7 +8,7 @@ pub mod chat;
 mod clients;
 mod fault;
 mod http;
-mod list;
+mod probe;
 pub mod responses;
 
 use std::fmt;
@@ -20,10 +20,12 @@ use serde_json::Value;
 
 pub use clients::Clients;
 pub use http::{MAX_REPLY, SetupError, answer, is_loopback, tls_config};
+pub use probe::Wrong;
 
 use crate::image::Image;
 use crate::message::{Assistant, Block, Cost, StopReason};
-use crate::model::{About, Api, Delta, Model, ModelError, Request};
+use crate::model::facts::{Effort, Facts};
+use crate::model::{About, Api, Delta, Model, ModelError, Request, Thinking};
 
 /// Values shorter than this are not hidden in error texts: they are placeholders such as `ollama`, not secrets.
 const SHORTEST_SECRET: usize = 8;
@@ -52,8 +54,12 @@ pub struct Endpoint {
     pub max_tokens: u64,
     /// Whether it can look at images. If not, it is told that there was one.
     pub takes_images: bool,
+    /// Whether it thinks. If not, it is never asked to.
+    pub reasoning: bool,
     /// Dollars for a million tokens, where known.
     pub price: Option<Cost>,
+    /// What else is known from its name.
+    pub facts: Facts,
 }
 
 /// A model on the other end of a wire.
@@ -67,17 +73,21 @@ impl Endpoint {
     /// A model without a key, whose limits nobody knows.
     #[must_use]
     pub fn new(provider: impl Into<String>, base_url: impl Into<String>, api: Api, model: impl Into<String>) -> Self {
+        let model = model.into();
+        let facts = Facts::of(&model);
         Self {
             provider: provider.into(),
             base_url: base_url.into(),
             key: None,
             headers: Vec::new(),
-            model: model.into(),
+            model,
             api,
             context_window: 0,
             max_tokens: 0,
             takes_images: false,
+            reasoning: facts.reasons(),
             price: None,
+            facts,
         }
     }
 
@@ -86,9 +96,29 @@ impl Endpoint {
         message.provider == self.provider && message.model == self.model && message.api == self.api.word()
     }
 
+    /// A model whose limits are those that its name stands for.
+    fn known(provider: &str, base_url: &str, api: Api, model: impl Into<String>, key: Secret) -> Self {
+        let endpoint = Self::new(provider, base_url, api, model);
+        let Facts { window, answer, takes_images, price, .. } = endpoint.facts;
+        Self { key: Some(key), context_window: window, max_tokens: answer, takes_images, price, ..endpoint }
+    }
+
     /// Whether this is OpenAI itself, which takes more than those who speak like it.
     fn is_openai(&self) -> bool {
         http::host(&self.base_url).as_deref() == Some("api.openai.com")
+    }
+
+    /// Whether this is OpenAI at Microsoft's.
+    fn is_azure(&self) -> bool {
+        let host = http::host(&self.base_url).unwrap_or_default();
+        [".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com"]
+            .iter()
+            .any(|end| host.ends_with(end))
+    }
+
+    /// The word for how much to think, if the model is to be asked.
+    fn effort(&self, thinking: Thinking) -> Option<&'static str> {
+        self.facts.effort(thinking).filter(|_| self.reasoning).map(Effort::word)
     }
 
     /// How long an answer to `request` may be. An answer that was not asked to be long leaves room for the question.
@@ -117,8 +147,9 @@ impl fmt::Debug for Endpoint {
             .field("context_window", &self.context_window)
             .field("max_tokens", &self.max_tokens)
             .field("takes_images", &self.takes_images)
+            .field("reasoning", &self.reasoning)
             .field("price", &self.price)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 
@@ -150,50 +181,48 @@ impl Remote {
 
     /// A model of Anthropic.
     pub fn anthropic(key: Secret, model: impl Into<String>) -> Result<Self, SetupError> {
-        let endpoint = Endpoint::new("anthropic", "https://api.anthropic.com", Api::Anthropic, model);
-        Self::new(Endpoint {
-            key: Some(key),
-            context_window: 200_000,
-            max_tokens: 8_192,
-            takes_images: true,
-            ..endpoint
-        })
+        Self::new(Endpoint::known("anthropic", "https://api.anthropic.com", Api::Anthropic, model, key))
     }
 
     /// A model of OpenAI, over its Responses API.
     pub fn openai(key: Secret, model: impl Into<String>) -> Result<Self, SetupError> {
-        let endpoint = Endpoint::new("openai", "https://api.openai.com/v1", Api::Responses, model);
-        Self::new(Endpoint {
-            key: Some(key),
-            context_window: 128_000,
-            max_tokens: 16_384,
-            takes_images: true,
-            ..endpoint
-        })
+        Self::new(Endpoint::known("openai", "https://api.openai.com/v1", Api::Responses, model, key))
     }
 
     /// What would be sent for `request`.
     #[must_use]
     pub fn body(&self, request: &Request<'_>) -> Value {
+        self.render(request).0
+    }
+
+    /// What is sent for `request`, and what is remembered of it with the answer.
+    fn render(&self, request: &Request<'_>) -> (Value, Option<Delta>) {
         match self.endpoint.api {
-            Api::Anthropic => anthropic::body(request, &self.endpoint),
-            Api::Chat => chat::body(request, &self.endpoint),
+            Api::Anthropic => {
+                let (body, prefix) = anthropic::render(request, &self.endpoint);
+                let remembered = Delta::Data { block: None, field: anthropic::PREFIX, value: prefix.into() };
+                (body, self.endpoint.facts.preserved.then_some(remembered))
+            }
+            Api::Chat => (chat::body(request, &self.endpoint), None),
             // `Http::new` lets no embedded model through.
-            Api::Responses | Api::Embedded => responses::body(request, &self.endpoint),
+            Api::Responses | Api::Embedded => (responses::body(request, &self.endpoint), None),
         }
     }
 
     async fn ask<'a>(&'a self, request: Request<'a>) -> Result<BoxStream<'a, Result<Delta, ModelError>>, ModelError> {
-        let bytes = self.http.post(&self.body(&request)).await?;
-        Ok(answer(self.endpoint.api, &self.endpoint.provider, bytes).boxed())
+        let (body, remembered) = self.render(&request);
+        let bytes = self.http.post(&body).await?;
+        let answer = answer(self.endpoint.api, &self.endpoint.provider, bytes);
+        Ok(stream::iter(remembered.map(Ok)).chain(answer).boxed())
     }
 
     /// `delta` with the price of its tokens.
     fn priced(&self, delta: Delta) -> Delta {
-        match (delta, &self.endpoint.price) {
-            (Delta::Usage(usage), Some(price)) => Delta::Usage(usage.priced(price)),
-            (delta, _) => delta,
-        }
+        let Delta::Usage(usage) = delta else { return delta };
+        let Some(price) = self.endpoint.price else { return delta };
+        let is_long = |above: u64| usage.read() > above && self.endpoint.facts.price == Some(price);
+        let long = self.endpoint.facts.long_price.filter(|(above, _)| is_long(*above)).map(|(_, price)| price);
+        Delta::Usage(usage.priced(&long.unwrap_or(price)))
     }
 
     /// `error` without anything that was given to us as a secret.
@@ -331,6 +360,7 @@ fn is_broken_off(message: &Assistant) -> bool {
 fn map_words(error: ModelError, change: impl Fn(String) -> String) -> ModelError {
     match error {
         ModelError::Key { provider, said } => ModelError::Key { provider, said: change(said) },
+        ModelError::Quota { provider, said } => ModelError::Quota { provider, said: change(said) },
         ModelError::Request { provider, status, said } => ModelError::Request { provider, status, said: change(said) },
         ModelError::Overflow { said } => ModelError::Overflow { said: change(said) },
         ModelError::Busy { provider, status, said, after } => {

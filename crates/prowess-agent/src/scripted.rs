@@ -180,6 +180,7 @@ impl Scripted {
             name: call.name.clone(),
             arguments: call.arguments.clone(),
             thought_signature: None,
+            provider_data: serde_json::Map::new(),
         });
         let answer = Answer {
             thinking: turn.thinking.clone(),

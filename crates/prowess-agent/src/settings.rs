@@ -6,6 +6,7 @@
 
 mod built_in;
 mod choose;
+mod profiles;
 mod read;
 
 use std::fmt;
@@ -13,6 +14,7 @@ use std::fmt;
 use prowess_skills::Secret;
 
 pub use choose::{Choice, ChoiceError, choose};
+pub use profiles::AuthProfiles;
 
 use crate::message::Cost;
 use crate::model::{About, Api, Thinking};
@@ -107,16 +109,39 @@ pub enum Origin {
 /// What is known about a key. It does not show the key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Key {
-    /// It is there.
-    Present(Secret),
+    /// It is there, and comes from there.
+    Present(Secret, KeySource),
     /// None is needed.
     NotNeeded,
     /// It would come from this variable, which is not set.
     Unset(String),
     /// It is kept where this program does not fetch it from.
     Elsewhere(String),
+    /// The login of this auth profile has expired.
+    Expired(String),
     /// Nothing says where it is.
     Missing,
+}
+
+/// Where a key comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KeySource {
+    /// The configuration has it.
+    Config,
+    /// This variable of the environment.
+    Variable(String),
+    /// This profile in the agent's `auth-profiles.json`.
+    Profile(String),
+}
+
+impl fmt::Display for KeySource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Config => f.write_str("configuration"),
+            Self::Variable(name) => f.write_str(name),
+            Self::Profile(id) => write!(f, "auth profile {id}"),
+        }
+    }
 }
 
 /// How a key is shown to a provider.
@@ -173,6 +198,7 @@ impl From<&Configured> for Endpoint {
             context_window: model.context_window,
             max_tokens: model.max_tokens,
             takes_images: model.takes_images,
+            reasoning: model.reasoning,
             price: model.price,
             ..Self::new(&model.provider, &model.base_url, model.api, &model.model)
         }
@@ -184,8 +210,8 @@ impl Key {
     #[must_use]
     pub fn is_enough(&self) -> bool {
         match self {
-            Self::Present(_) | Self::NotNeeded => true,
-            Self::Unset(_) | Self::Elsewhere(_) | Self::Missing => false,
+            Self::Present(..) | Self::NotNeeded => true,
+            Self::Unset(_) | Self::Elsewhere(_) | Self::Expired(_) | Self::Missing => false,
         }
     }
 
@@ -193,8 +219,8 @@ impl Key {
     #[must_use]
     pub fn secret(&self) -> Option<&Secret> {
         match self {
-            Self::Present(secret) => Some(secret),
-            Self::NotNeeded | Self::Unset(_) | Self::Elsewhere(_) | Self::Missing => None,
+            Self::Present(secret, _) => Some(secret),
+            Self::NotNeeded | Self::Unset(_) | Self::Elsewhere(_) | Self::Expired(_) | Self::Missing => None,
         }
     }
 }
@@ -202,10 +228,11 @@ impl Key {
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Present(_) => f.write_str("key present"),
+            Self::Present(_, from) => from.fmt(f),
             Self::NotNeeded => f.write_str("no key needed"),
             Self::Unset(variable) => write!(f, "{variable} is not set"),
             Self::Elsewhere(place) => write!(f, "the key is kept in {place}, which is not read here"),
+            Self::Expired(id) => write!(f, "the login of auth profile {id} has expired"),
             Self::Missing => f.write_str("no key"),
         }
     }

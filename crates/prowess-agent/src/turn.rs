@@ -296,6 +296,7 @@ impl Conversation {
             usage: Usage::default(),
             stop_reason: StopReason::ToolUse,
             error_message: None,
+            provider_data: Map::new(),
             timestamp: now(),
         };
         (turn.outcome.provider, turn.outcome.model) = (message.provider.clone(), message.model.clone());
@@ -321,7 +322,7 @@ impl Conversation {
             self.make_room(&text, turn).await?;
             let asked = self.ask(&text, &tools, turn).await;
             self.book_wasted(turn)?;
-            let Reply { mut message, broken } = match asked {
+            let Reply { mut message, broken, is_paused } = match asked {
                 Asked::Reply(reply) => reply,
                 Asked::Interrupted(partial, why) => {
                     if let Some(partial) = partial {
@@ -346,6 +347,9 @@ impl Conversation {
             let calls: Vec<ToolCall> = message.calls().cloned().collect();
             turn.run.events.tell(Event::Replied { stop, usage: message.usage });
             self.keep(message, turn)?;
+            if calls.is_empty() && is_paused {
+                continue;
+            }
             if calls.is_empty() {
                 if stop == StopReason::Length {
                     turn.run.events.tell(Event::Notice("the answer was cut off at its length limit".to_owned()));
@@ -508,5 +512,5 @@ fn dispatched(command: &prowess_skills::Command, tool: &str, args: &str) -> Tool
     arguments.insert("commandName".to_owned(), json!(command.name));
     arguments.insert("skillName".to_owned(), json!(command.skill.as_str()));
     let id = format!("cmd_{}", uuid::Uuid::new_v4().simple());
-    ToolCall { id, name: tool.to_owned(), arguments, thought_signature: None }
+    ToolCall { id, name: tool.to_owned(), arguments, thought_signature: None, provider_data: Map::new() }
 }

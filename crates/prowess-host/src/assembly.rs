@@ -11,7 +11,7 @@ use prowess_agent::prompt::{PromptInputs, Runtime, SystemPrompt, assemble, boots
 use prowess_agent::provider::{Clients, Endpoint, Remote};
 use prowess_agent::scripted::Scripted;
 use prowess_agent::session::{SessionKey, Sessions};
-use prowess_agent::settings::{Choice, Configured, Settings, choose};
+use prowess_agent::settings::{AuthProfiles, Choice, Configured, Settings, choose};
 use prowess_agent::skills::SkillStore;
 use prowess_agent::tool::{Tool, ToolSet, ToolSettings, standard};
 use prowess_exec::approver::{Approver, Nobody};
@@ -142,7 +142,9 @@ pub fn system_prompt(view: &View, mode: Mode) -> Result<SystemPrompt, Failure> {
 #[must_use]
 pub fn model_settings(context: &Context) -> Settings {
     let env = |name: &str| context.config.env().get(name).map(str::to_owned);
-    Settings::read(context.config.tree(), Some(context.agent.id.as_str()), env)
+    let agent = context.agent.id.as_str();
+    let profiles = AuthProfiles::load(&context.locations.state_dir, agent);
+    Settings::read_with(context.config.tree(), Some(agent), &profiles, env)
 }
 
 /// Who answers, and who answers in their place.

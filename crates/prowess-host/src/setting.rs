@@ -47,7 +47,10 @@ fn hidden(context: &Context) -> Vec<PathBuf> {
     let keys = [".ssh", ".gnupg", ".aws", ".netrc", ".config/gh", ".kube", ".docker"];
     let keys = keys.iter().map(|name| context.user_home().join(name));
     let state = ["credentials", "identity", "devices", "gateway"].map(|name| context.locations.state_dir.join(name));
-    keys.chain(state).chain([context.locations.config_path.clone()]).collect()
+    // What agents log in with.
+    let logins = ["main", context.agent.id.as_str()];
+    let logins = logins.map(|agent| context.locations.state_dir.join("agents").join(agent).join("agent"));
+    keys.chain(state).chain(logins).chain([context.locations.config_path.clone()]).collect()
 }
 
 /// The environment of the process.

@@ -84,6 +84,8 @@ pub enum Chunking {
     Bytes(usize),
     /// As the dice fall that this seeds.
     Random(u64),
+    /// One event each.
+    Events,
 }
 
 /// A request as it arrived.

@@ -7,10 +7,9 @@ use std::ffi::OsStr;
 use clap_complete::engine::CompletionCandidate;
 use clap_complete::env::Shells;
 use prowess_agent::session::{SessionKey, Sessions};
-use prowess_agent::settings::Settings;
 use prowess_config::LocationFlags;
 use prowess_config::schema;
-use prowess_host::{Context, Failure, Flags, Ground, View};
+use prowess_host::{Context, Failure, Flags, Ground, View, model_settings};
 use prowess_skills::text::shorten;
 
 use crate::output::Report;
@@ -65,8 +64,7 @@ pub(crate) fn agents(typed: &OsStr) -> Vec<CompletionCandidate> {
 /// Names of models.
 pub(crate) fn models(typed: &OsStr) -> Vec<CompletionCandidate> {
     let Some(context) = context() else { return Vec::new() };
-    let env = |name: &str| context.config.env().get(name).map(str::to_owned);
-    let settings = Settings::read(context.config.tree(), Some(context.agent.id.as_str()), env);
+    let settings = model_settings(&context);
     let names = settings.models.iter().map(|model| (model.id(), String::new()));
     offered(typed, names.chain([("embedded".to_owned(), "the planner in this program".to_owned())]))
 }

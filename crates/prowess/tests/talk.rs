@@ -179,20 +179,54 @@ fn an_answer_that_is_cut_or_empty_is_noticed_once() {
 }
 
 #[test]
-fn each_key_is_asked_for_itself() {
-    let server = ModelServer::script([]);
-    let provider = |key: &str| {
-        json!({
-            "baseUrl": server.base_url(), "apiKey": key, "api": "openai-completions",
-            "models": [{"id": "m", "name": "m"}, {"id": "n", "name": "n"}]
-        })
+fn a_probe_asks_as_a_turn_would_and_says_what_is_wrong() {
+    let server = ModelServer::answering(Chunking::Whole, |request| match request.header("authorization") {
+        Some("Bearer good") if request.body["model"] == "m" => Turn::text("OK"),
+        Some("Bearer good") => Turn::status(404, r#"{"error":{"message":"The model `n` does not exist"}}"#),
+        Some("Bearer poor") => Turn::status(429, r#"{"error":{"message":"empty","type":"insufficient_quota"}}"#),
+        _ => Turn::status(401, r#"{"error":{"message":"who are you"}}"#),
+    });
+    let provider = |key: &str, models: &[&str]| {
+        let models: Vec<_> = models.iter().map(|id| json!({"id": id})).collect();
+        json!({"baseUrl": server.base_url(), "apiKey": key, "models": models})
     };
-    let config = json!({"models": {"providers": {"a": provider("one"), "b": provider("two")}}});
-    prowess().config(&config.to_string()).run("models --probe").ok().out_has("Answers");
-    let requests = server.requests();
-    let mut keys: Vec<_> = requests.iter().filter_map(|request| request.header("authorization")).collect();
-    keys.sort_unstable();
-    assert_eq!(keys, ["Bearer one", "Bearer two"], "once for each key, whatever the number of models");
+    let mut providers = json!({"a": provider("good", &["m"])});
+    let config = |providers: &serde_json::Value| json!({"models": {"providers": providers}}).to_string();
+    let home = prowess().config(&config(&providers));
+    home.run("models --probe").ok().out_has("✓");
+    let asked = &server.requests()[0];
+    assert_eq!((asked.method.as_str(), asked.path.as_str()), ("POST", "/v1/chat/completions"));
+    assert!(asked.body["tools"].is_array(), "{}", asked.body);
+    providers["b"] = provider("bad", &["m"]);
+    providers["c"] = provider("poor", &["m"]);
+    providers["d"] = provider("good", &["n"]);
+    providers["e"] = json!({"baseUrl": "http://127.0.0.1:9/v1", "models": [{"id": "m"}]});
+    let home = home.config(&config(&providers));
+    let told = home.run("models --probe").code(1);
+    for (model, wrong) in
+        [("b/m", "wrong key"), ("c/m", "no quota"), ("d/n", "no such model"), ("e/m", "wrong address")]
+    {
+        assert!(told.stdout().lines().any(|line| line.contains(model) && line.contains(wrong)), "{model}: {told}");
+    }
+    let json = home.run("models --probe --json").code(1).json();
+    assert_eq!(json["models"][1]["probe"], json!({"answers": true}));
+    assert_eq!(json["models"][1]["key"]["place"], "configuration");
+}
+
+#[test]
+fn keys_of_openclaw_are_found() {
+    let profiles = json!({"version": 1, "profiles": {
+        "anthropic:default": {"type": "api_key", "provider": "anthropic", "key": "sk-ant-s3cret"},
+        "openai:me": {"type": "oauth", "provider": "openai", "access": "s3cret", "refresh": "s3cret", "expires": 1}
+    }});
+    let home = prowess().file(".openclaw/agents/main/agent/auth-profiles.json", profiles.to_string());
+    home.run("models").ok().out_has("auth profile").out_has("anthropic:default").out_has("expired").lacks("s3cret");
+    let models = home.run("models --json").ok().lacks("s3cret").json();
+    let of =
+        |name: &str| models["models"].as_array().and_then(|all| all.iter().find(|one| one["name"] == name)).cloned();
+    let anthropic = of("anthropic/claude-opus-4-6").expect("a model");
+    assert_eq!((&anthropic["key"]["present"], &anthropic["default"]), (&json!(true), &json!(true)));
+    home.run("run hi --model openai/gpt-5.2").code(1).err_has("has expired").err_has("log in again");
 }
 
 #[test]
@@ -202,8 +236,8 @@ fn addresses_are_shown_without_their_secrets() {
         "models": [{"id": "m", "name": "m"}]
     }}}});
     let home = prowess().config(&provider.to_string());
-    for line in ["models", "models --json", "models --probe", "models --probe --json"] {
-        home.run(line).ok().out_has("http://127.0.").lacks("s3cret");
+    for (line, code) in [("models", 0), ("models --json", 0), ("models --probe", 1), ("models --probe --json", 1)] {
+        home.run(line).code(code).out_has("http://127.0.").lacks("s3cret");
     }
     let models = home.run("models --json").ok().json();
     assert_eq!(models["models"][1]["baseUrl"], "http://127.0.0.1:9/v1");

@@ -360,7 +360,8 @@ fn call(request: &Request<'_>, tool: &str, arguments: Map<String, Value>) -> Too
             Message::User(_) | Message::ToolResult(_) => 0,
         })
         .sum();
-    ToolCall { id: format!("call_{}", before + 1), name: tool.to_owned(), arguments, thought_signature: None }
+    let id = format!("call_{}", before + 1);
+    ToolCall { id, name: tool.to_owned(), arguments, thought_signature: None, provider_data: Map::new() }
 }
 
 fn text_of(message: &Message) -> String {

@@ -197,6 +197,7 @@ mod tests {
             usage: Usage::default(),
             stop_reason: crate::message::StopReason::ToolUse,
             error_message: None,
+            provider_data: serde_json::Map::new(),
             timestamp: 0,
         };
         let mark = |what| json!({MARK: Mark { skill: "weather".to_owned(), what }.render()});

@@ -17,6 +17,8 @@ pub struct Draft {
     calls: usize,
     usage: Usage,
     stop: Option<StopReason>,
+    data: Map<String, Value>,
+    is_paused: bool,
 }
 
 /// A block on its way.
@@ -24,7 +26,8 @@ pub struct Draft {
 enum Part {
     Text { text: String, signature: String },
     Thinking { text: String, signature: String, redacted: bool },
-    Call { id: String, name: String, json: String, signature: String },
+    Call { id: String, name: String, json: String, signature: String, data: Map<String, Value> },
+    Opaque(Value),
 }
 
 /// An answer.
@@ -35,6 +38,8 @@ pub struct Reply {
     /// Calls whose arguments cannot be read, by their place among the calls, with the reason. They stand in the message
     /// with empty arguments.
     pub broken: Vec<(usize, String)>,
+    /// Whether the provider only paused, and goes on when it gets back what it said.
+    pub is_paused: bool,
 }
 
 impl Draft {
@@ -48,6 +53,8 @@ impl Draft {
             calls: 0,
             usage: Usage::default(),
             stop: None,
+            data: Map::new(),
+            is_paused: false,
         }
     }
 
@@ -56,11 +63,11 @@ impl Draft {
         match delta {
             Delta::Text { block, text } => match self.part(*block, Part::text) {
                 Part::Text { text: all, .. } => all.push_str(text),
-                Part::Thinking { .. } | Part::Call { .. } => {}
+                Part::Thinking { .. } | Part::Call { .. } | Part::Opaque(_) => {}
             },
             Delta::Thinking { block, text } => match self.part(*block, Part::thinking) {
                 Part::Thinking { text: all, .. } => all.push_str(text),
-                Part::Text { .. } | Part::Call { .. } => {}
+                Part::Text { .. } | Part::Call { .. } | Part::Opaque(_) => {}
             },
             Delta::Redacted { block, data } => {
                 if let Part::Thinking { signature, redacted, .. } = self.part(*block, Part::thinking) {
@@ -87,7 +94,22 @@ impl Draft {
                 Part::Text { signature, .. } | Part::Thinking { signature, .. } | Part::Call { signature, .. } => {
                     signature.push_str(text);
                 }
+                Part::Opaque(_) => {}
             },
+            Delta::Opaque { block, value } => {
+                if let Part::Opaque(known) = self.part(*block, || Part::Opaque(Value::Null)) {
+                    known.clone_from(value);
+                }
+            }
+            Delta::Data { block: None, field, value } => {
+                self.data.insert((*field).to_owned(), value.clone());
+            }
+            Delta::Data { block: Some(block), field, value } => {
+                if let Part::Call { data, .. } = self.part(*block, Part::call) {
+                    data.insert((*field).to_owned(), value.clone());
+                }
+            }
+            Delta::Pause => self.is_paused = true,
             Delta::Usage(usage) => self.usage = usage.totalled(),
             Delta::Stop(stop) => self.stop = Some(*stop),
         }
@@ -137,9 +159,10 @@ impl Draft {
             usage: self.usage,
             stop_reason,
             error_message: None,
+            provider_data: self.data,
             timestamp: now(),
         };
-        Reply { message, broken }
+        Reply { message, broken, is_paused: self.is_paused }
     }
 
     /// What there is when the call is broken off: no calls, for nobody knows whether they are whole, and not more text
@@ -147,7 +170,8 @@ impl Draft {
     #[must_use]
     pub fn abandon(self, stop: StopReason, why: Option<String>) -> Assistant {
         let mut message = self.finish().message;
-        message.content.retain(|block| !matches!(block, Block::ToolCall(_)));
+        message.content.retain(|block| matches!(block, Block::Text { .. } | Block::Thinking { .. }));
+        message.provider_data.clear();
         message.content = clip_texts(message.content);
         message.stop_reason = stop;
         message.error_message = why;
@@ -175,7 +199,8 @@ impl Part {
     }
 
     fn call() -> Self {
-        Self::Call { id: String::new(), name: String::new(), json: String::new(), signature: String::new() }
+        let empty = String::new;
+        Self::Call { id: empty(), name: empty(), json: empty(), signature: empty(), data: Map::new() }
     }
 
     fn finish(self, mut is_broken: impl FnMut(String)) -> Option<Block> {
@@ -186,12 +211,14 @@ impl Part {
             }
             Self::Thinking { text, signature, redacted } => (!text.is_empty() || !signature.is_empty())
                 .then(|| Block::Thinking { thinking: text, thinking_signature: some(signature), redacted }),
-            Self::Call { id, name, json, signature } => {
+            Self::Opaque(value) => Some(Block::Other(value)),
+            Self::Call { id, name, json, signature, data } => {
                 let arguments = arguments(&json).unwrap_or_else(|why| {
                     is_broken(why);
                     Map::new()
                 });
-                Some(Block::ToolCall(ToolCall { id, name, arguments, thought_signature: some(signature) }))
+                let thought_signature = some(signature);
+                Some(Block::ToolCall(ToolCall { id, name, arguments, thought_signature, provider_data: data }))
             }
         }
     }

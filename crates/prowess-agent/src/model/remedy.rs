@@ -7,7 +7,8 @@ impl ModelError {
     #[must_use]
     pub fn remedy(&self) -> &'static str {
         match self {
-            Self::Key { .. } => "check the key and the account; `prowess models` shows what is configured",
+            Self::Key { .. } => "check the key; `prowess models` shows where it comes from",
+            Self::Quota { .. } => "check the plan and the balance of the account, or ask another model with --model",
             Self::Request { status: 404, .. } => {
                 "check the model's name and the base URL; `prowess models --probe` shows what answers"
             }

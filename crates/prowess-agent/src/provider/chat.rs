@@ -11,11 +11,20 @@ pub use reader::Reader;
 use super::{Endpoint, NO_IMAGE, http, image_url, images, is_broken_off, placeholder, result_text};
 use crate::image::Image;
 use crate::message::{Assistant, Block, Message};
-use crate::model::{Request, Thinking};
+use crate::model::Request;
+use crate::model::facts::Effort;
 use crate::repair::ids::{Ids, Rule};
 
 /// Where servers put thoughts; the first that says something counts.
 const THOUGHTS: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_text"];
+
+/// The signature of thoughts that came as parts of the content, as Mistral's do.
+const PARTS: &str = "content.thinking";
+
+/// Fields that go back as they came: `reasoning_details` of `OpenRouter` and those who copy it, `extra_content` of Google,
+/// with the message or with a call.
+const DETAILS: &str = "reasoning_details";
+const EXTRA: &str = "extra_content";
 
 /// The body of a request.
 #[must_use]
@@ -38,25 +47,18 @@ pub fn body(request: &Request<'_>, endpoint: &Endpoint) -> Value {
         body["tools"] = tools.collect();
     }
     if let Some(max_tokens) = endpoint.answer_tokens(request) {
-        body[if endpoint.is_openai() { "max_completion_tokens" } else { "max_tokens" }] = json!(max_tokens);
+        let is_new = endpoint.is_openai() || endpoint.is_azure();
+        body[if is_new { "max_completion_tokens" } else { "max_tokens" }] = json!(max_tokens);
     }
-    if let Some(effort) = effort(request.thinking) {
+    if endpoint.facts.chat_tools_unthinking && !request.tools.is_empty() {
+        body["reasoning_effort"] = json!(Effort::None.word());
+    } else if let Some(effort) = endpoint.effort(request.thinking) {
         body["reasoning_effort"] = json!(effort);
     }
     if endpoint.is_openai() && !request.session.is_empty() {
         body["prompt_cache_key"] = json!(request.session);
     }
     body
-}
-
-/// The word for how much to think.
-pub(super) fn effort(thinking: Thinking) -> Option<&'static str> {
-    match thinking {
-        Thinking::Off => None,
-        Thinking::Low => Some("low"),
-        Thinking::Medium => Some("medium"),
-        Thinking::High => Some("high"),
-    }
 }
 
 fn conversation(messages: &[Message], endpoint: &Endpoint) -> Vec<Value> {
@@ -162,11 +164,16 @@ fn parts(content: Value) -> Vec<Value> {
 fn assistant_message(message: &Assistant, endpoint: &Endpoint, ids: &mut Ids) -> Option<Value> {
     ids.begin_reply();
     let text = message.text();
+    let is_own = endpoint.wrote(message) && !is_broken_off(message);
     let calls: Vec<Value> = message
         .calls()
         .map(|call| {
             let function = json!({"name": call.name, "arguments": Value::Object(call.arguments.clone()).to_string()});
-            json!({"id": ids.rewrite(&call.id), "type": "function", "function": function})
+            let mut written = json!({"id": ids.rewrite(&call.id), "type": "function", "function": function});
+            if let Some(extra) = call.provider_data.get(EXTRA).filter(|_| is_own) {
+                written[EXTRA] = extra.clone();
+            }
+            written
         })
         .collect();
     if text.trim().is_empty() && calls.is_empty() {
@@ -179,19 +186,43 @@ fn assistant_message(message: &Assistant, endpoint: &Endpoint, ids: &mut Ids) ->
     if !calls.is_empty() {
         written["tool_calls"] = Value::Array(calls);
     }
-    if endpoint.wrote(message) && !is_broken_off(message) {
-        for (field, thought) in thoughts(message) {
-            written[field] = json!(thought);
-        }
+    if is_own {
+        give_back(message, &mut written);
     }
     Some(written)
+}
+
+/// Adds what the model thought, and what else its provider wants back.
+fn give_back(message: &Assistant, written: &mut Value) {
+    for field in [DETAILS, EXTRA] {
+        if let Some(value) = message.provider_data.get(field) {
+            written[field] = value.clone();
+        }
+    }
+    let has_details = !written[DETAILS].is_null();
+    for (field, thought) in thoughts(message) {
+        match field {
+            PARTS => {
+                let thought = json!({"type": "thinking", "thinking": [{"type": "text", "text": thought}]});
+                let said = match written["content"].take() {
+                    Value::Null => Vec::new(),
+                    content => parts(content),
+                };
+                written["content"] = std::iter::once(thought).chain(said).collect();
+            }
+            // The details have it already.
+            "reasoning" if has_details => {}
+            field => written[field] = json!(thought),
+        }
+    }
 }
 
 /// The thoughts of a message, by the field they came in, which is their signature.
 fn thoughts(message: &Assistant) -> impl Iterator<Item = (&'static str, &str)> {
     message.content.iter().filter_map(|block| match block {
         Block::Thinking { thinking, thinking_signature: Some(field), .. } => {
-            THOUGHTS.into_iter().find(|known| known == field).map(|field| (field, thinking.as_str()))
+            let mut fields = THOUGHTS.into_iter().chain([PARTS]);
+            fields.find(|known| known == field).map(|field| (field, thinking.as_str()))
         }
         Block::Text { .. } | Block::Thinking { .. } | Block::ToolCall(_) | Block::Image(_) | Block::Other(_) => None,
     })
@@ -201,7 +232,7 @@ fn thoughts(message: &Assistant) -> impl Iterator<Item = (&'static str, &str)> {
 mod tests {
     use super::*;
     use crate::message::{StopReason, ToolCall, ToolReply, Usage, User};
-    use crate::model::Api;
+    use crate::model::{Api, Thinking};
     use crate::tool::ToolSpec;
 
     fn said(content: Vec<Block>) -> Message {
@@ -213,6 +244,7 @@ mod tests {
             usage: Usage::default(),
             stop_reason: StopReason::Stop,
             error_message: None,
+            provider_data: serde_json::Map::new(),
             timestamp: 0,
         })
     }
@@ -230,7 +262,8 @@ mod tests {
     #[test]
     fn a_request_is_written_for_everybody() {
         let arguments = json!({"n": 1}).as_object().cloned().unwrap_or_default();
-        let call = ToolCall { id: "call_1".to_owned(), name: "read".to_owned(), arguments, thought_signature: None };
+        let (id, name) = ("call_1".to_owned(), "read".to_owned());
+        let call = ToolCall { id, name, arguments, thought_signature: None, provider_data: serde_json::Map::new() };
         let image = Block::Image(Image { data: "AA".to_owned(), mime_type: "image/png".to_owned() });
         let reply = ToolReply {
             tool_call_id: "call_1".to_owned(),

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use reqwest::{Client, Url};
+use reqwest::{Client, Proxy, Url};
 
 use super::http::{is_loopback, reasons, tls_config};
 
@@ -21,7 +21,10 @@ const SHARED: Duration = Duration::from_secs(60 * 60);
 
 /// Clients that are shared by all who hold this.
 #[derive(Debug, Clone, Default)]
-pub struct Clients(Arc<Mutex<HashMap<Way, (Instant, Client)>>>);
+pub struct Clients {
+    known: Arc<Mutex<HashMap<Way, (Instant, Client)>>>,
+    proxy: Option<Url>,
+}
 
 /// All that tells clients apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -31,33 +34,41 @@ struct Way {
 }
 
 impl Clients {
+    /// Clients that go through this proxy, whatever the environment says.
+    #[must_use]
+    pub fn through(proxy: Url) -> Self {
+        Self { proxy: Some(proxy), ..Self::default() }
+    }
+
     /// One that can speak to `url`, or why there is none.
     pub(super) fn get(&self, url: &Url) -> Result<Client, String> {
         let way = Way { is_encrypted: url.scheme() == "https", is_loopback: is_loopback(url) };
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((made, client)) = known.get(&way)
             && made.elapsed() < SHARED
         {
             return Ok(client.clone());
         }
-        let client = make(url, way)?;
+        let client = self.make(url, way)?;
         known.insert(way, (Instant::now(), client.clone()));
         Ok(client)
     }
-}
 
-fn make(url: &Url, way: Way) -> Result<Client, String> {
-    let mut builder = Client::builder()
-        .tls_backend_preconfigured(tls_config(url).map_err(|error| error.to_string())?)
-        // A key must not follow a redirect to somebody else.
-        .redirect(reqwest::redirect::Policy::none())
-        .connect_timeout(CONNECT)
-        .read_timeout(IDLE)
-        .user_agent(concat!("prowess/", env!("CARGO_PKG_VERSION")));
-    if way.is_loopback {
-        builder = builder.no_proxy();
+    fn make(&self, url: &Url, way: Way) -> Result<Client, String> {
+        let mut builder = Client::builder()
+            .tls_backend_preconfigured(tls_config(url).map_err(|error| error.to_string())?)
+            // A key must not follow a redirect to somebody else.
+            .redirect(reqwest::redirect::Policy::none())
+            .connect_timeout(CONNECT)
+            .read_timeout(IDLE)
+            .user_agent(concat!("prowess/", env!("CARGO_PKG_VERSION")));
+        if let Some(proxy) = &self.proxy {
+            builder = builder.proxy(Proxy::all(proxy.clone()).map_err(reasons)?);
+        } else if way.is_loopback {
+            builder = builder.no_proxy();
+        }
+        builder.build().map_err(reasons)
     }
-    builder.build().map_err(reasons)
 }
 
 #[cfg(test)]
@@ -71,6 +82,6 @@ mod tests {
             clients.get(&Url::parse(url).expect("a URL")).expect("a client");
         }
         let others = clients.clone();
-        assert_eq!(others.0.lock().expect("nobody panicked").len(), 2, "this machine, and all others");
+        assert_eq!(others.known.lock().expect("nobody panicked").len(), 2, "this machine, and all others");
     }
 }

@@ -42,6 +42,31 @@ const OVERFLOW: &[&str] = &[
     "request_too_large",
 ];
 
+/// The words by which providers say that a key is wrong, also where the status says something else. In lower case.
+const WRONG_KEY: &[&str] = &[
+    "incorrect api key",
+    "invalid api key",
+    "invalid_api_key",
+    "api key not valid",
+    "api_key_invalid",
+    "invalid x-api-key",
+    "authentication_error",
+    "no auth credentials",
+];
+
+/// The words by which they say that there is nothing left to spend: waiting does not help. In lower case.
+const NO_QUOTA: &[&str] = &[
+    "insufficient_quota",
+    "insufficient balance",
+    "insufficient credits",
+    "credit balance is too low",
+    "billing_hard_limit",
+    "requires more credits",
+];
+
+/// What a server says whose model made a call that does not fit the tool: the next try may be better.
+const BAD_CALL: &str = "tool_use_failed";
+
 /// An answer that is not one.
 pub(super) struct Refusal<'a> {
     /// The HTTP status.
@@ -137,10 +162,25 @@ fn object_words(error: &Value) -> (String, String) {
         Value::Null => None,
         other => Some(other.to_string()),
     });
-    let said = said.map(|said| clean(&said, SHOWN)).unwrap_or_default();
+    let said = said.unwrap_or_default();
+    // Who passes a request on says only that it failed; the reason is further inside.
+    let said = match inner_words(&error["metadata"]["raw"]) {
+        Some(raw) if !said.contains(&raw) => format!("{said}: {raw}"),
+        _ => said,
+    };
+    let said = clean(&said, SHOWN);
     let kind = clean(&kinds.join(" "), SHOWN);
     let said = if said.is_empty() { kind.clone() } else { said };
     (kind, said)
+}
+
+/// What the provider behind the provider said: a text, or an error object as text.
+fn inner_words(raw: &Value) -> Option<String> {
+    let raw = raw.as_str().map(str::trim).filter(|raw| !raw.is_empty())?;
+    let Ok(value @ Value::Object(_)) = serde_json::from_str::<Value>(raw) else { return Some(raw.to_owned()) };
+    let inner = if value["error"].is_null() { &value } else { &value["error"] };
+    let said = inner.as_str().or_else(|| inner["message"].as_str());
+    Some(said.map_or_else(|| raw.to_owned(), str::to_owned))
 }
 
 /// What to say about a web page in place of an answer.
@@ -159,22 +199,30 @@ pub(super) fn web_page(body: &str) -> String {
 
 fn sorted(provider: &str, status: u16, kind: &str, said: String, after: Option<Duration>) -> ModelError {
     let provider = provider.to_owned();
-    if !matches!(status, 401..=403 | 429) && (status == 413 || is_overflow(kind) || is_overflow(&said)) {
+    let says = |words: &[&str]| is_said(words, kind) || is_said(words, &said);
+    if kind.contains(BAD_CALL) {
+        return ModelError::Server { provider, status, said, after };
+    }
+    if status == 402 || (matches!(status, 400..=499) && says(NO_QUOTA)) {
+        return ModelError::Quota { provider, said };
+    }
+    if status == 400 && says(WRONG_KEY) {
+        return ModelError::Key { provider, said };
+    }
+    if !matches!(status, 401..=403 | 429) && (status == 413 || says(OVERFLOW)) {
         return ModelError::Overflow { said };
     }
     match status {
         401..=403 => ModelError::Key { provider, said },
-        // It says "too many requests" and means that the account is empty: waiting does not help.
-        429 if kind.contains("insufficient_quota") => ModelError::Key { provider, said },
         429 | 503 | 529 => ModelError::Busy { provider, status, said, after },
         408 | 500.. => ModelError::Server { provider, status, said, after },
         _ => ModelError::Request { provider, status, said },
     }
 }
 
-fn is_overflow(text: &str) -> bool {
+fn is_said(words: &[&str], text: &str) -> bool {
     let text = text.to_lowercase();
-    OVERFLOW.iter().any(|words| text.contains(words))
+    words.iter().any(|words| text.contains(words))
 }
 
 /// The status that an error of this kind would have had, had it come before the answer began.
@@ -212,7 +260,7 @@ mod tests {
         let provider = || "p".to_owned();
         let said = || "no".to_owned();
         let body = r#"{"error":{"message":"no"}}"#;
-        for status in [401, 402, 403] {
+        for status in [401, 403] {
             assert_eq!(at(status, body), ModelError::Key { provider: provider(), said: said() });
         }
         for status in [400, 404, 405, 422] {
@@ -228,7 +276,15 @@ mod tests {
             );
         }
         let empty = r#"{"error":{"message":"no","type":"insufficient_quota","code":"insufficient_quota"}}"#;
-        assert_eq!(at(429, empty), ModelError::Key { provider: provider(), said: said() });
+        assert_eq!(at(429, empty), ModelError::Quota { provider: provider(), said: said() });
+        assert_eq!(at(402, body), ModelError::Quota { provider: provider(), said: said() });
+        let low =
+            r#"{"error":{"type":"invalid_request_error","message":"Your credit balance is too low to access it."}}"#;
+        assert!(matches!(at(400, low), ModelError::Quota { .. }));
+        let wrong_key = r#"{"code":"invalid-argument","error":"Incorrect API key provided."}"#;
+        assert!(matches!(at(400, wrong_key), ModelError::Key { .. }));
+        let bad_call = r#"{"error":{"message":"no","type":"invalid_request_error","code":"tool_use_failed"}}"#;
+        assert!(at(400, bad_call).is_passing(), "the model may do better next time");
     }
 
     #[test]
@@ -284,6 +340,11 @@ mod tests {
         let table = [
             (r#"{"error":"model 'x' not found"}"#, "model 'x' not found"),
             (r#"{"detail":"Not Found"}"#, "Not Found"),
+            (r#"{"error":{"message":"It failed","code":400,"metadata":{"raw":"too hot"}}}"#, "It failed: too hot"),
+            (
+                r#"{"error":{"message":"It failed","metadata":{"raw":"{\"error\":{\"message\":\"too cold\"}}"}}}"#,
+                "It failed: too cold",
+            ),
             (r#"{"detail":[{"msg":"bad"}]}"#, r#"[{"msg":"bad"}]"#),
             (r#"[{"error":{"message":"from a list"}}]"#, "from a list"),
             ("{}", "{}"),

@@ -70,12 +70,15 @@ pub enum SetupError {
     },
 }
 
+/// What the token of a login at Anthropic begins with; it is shown in another header than a key.
+const LOGIN: &str = "sk-ant-oat";
+
 /// One way to one provider.
 pub(super) struct Http {
     provider: String,
-    pub(super) client: Client,
-    pub(super) url: Url,
-    pub(super) headers: HeaderMap,
+    client: Client,
+    url: Url,
+    headers: HeaderMap,
 }
 
 /// The bytes of an answer, as they come.
@@ -116,7 +119,7 @@ impl Http {
         Ok(bytes.boxed())
     }
 
-    pub(super) fn unreachable(&self, error: reqwest::Error) -> ModelError {
+    fn unreachable(&self, error: reqwest::Error) -> ModelError {
         if error.is_timeout() && !error.is_connect() {
             return silent(&self.provider);
         }
@@ -333,7 +336,12 @@ fn headers(endpoint: &Endpoint) -> Result<HeaderMap, SetupError> {
     let (name, value) = match endpoint.api {
         Api::Anthropic => {
             headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
-            (HeaderName::from_static("x-api-key"), key.map(str::to_owned))
+            if let Some(token) = key.filter(|key| key.starts_with(LOGIN)) {
+                headers.insert("anthropic-beta", HeaderValue::from_static("oauth-2025-04-20"));
+                (AUTHORIZATION, Some(format!("Bearer {token}")))
+            } else {
+                (HeaderName::from_static("x-api-key"), key.map(str::to_owned))
+            }
         }
         Api::Chat | Api::Responses => (AUTHORIZATION, key.map(|key| format!("Bearer {key}"))),
         Api::Embedded => return Err(SetupError::NoWire { provider: provider() }),

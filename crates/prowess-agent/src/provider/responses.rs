@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use super::chat::effort;
 use super::{Endpoint, NO_IMAGE, fault, image_url, images, is_broken_off, placeholder, result_text, tokens};
 use crate::message::{Assistant, Block, Message, StopReason, ToolCall, Usage};
 use crate::model::{Delta, ModelError, Request};
@@ -34,8 +33,11 @@ pub fn body(request: &Request<'_>, endpoint: &Endpoint) -> Value {
     if let Some(max_tokens) = endpoint.answer_tokens(request) {
         body["max_output_tokens"] = json!(max_tokens);
     }
-    if let Some(effort) = effort(request.thinking) {
+    if let Some(effort) = endpoint.effort(request.thinking) {
         body["reasoning"] = json!({"effort": effort, "summary": "auto"});
+    }
+    if endpoint.reasoning {
+        // Most models reason unasked, and nothing is stored: what they thought has to come along to go back.
         body["include"] = json!(["reasoning.encrypted_content"]);
     }
     if endpoint.is_openai() && !request.session.is_empty() {
@@ -104,16 +106,22 @@ fn assistant_items(message: &Assistant, endpoint: &Endpoint, ids: &mut Ids) -> V
     let mut items = Vec::new();
     // A thought is taken back only in front of what it led to.
     let mut thoughts = Vec::new();
+    // And what it led to keeps its id only behind the thought.
+    let mut keeps_id = false;
     for block in &message.content {
         let item = match block {
-            Block::Thinking { thinking_signature: Some(signature), .. } if is_own => {
-                thoughts.extend(reasoning_item(signature));
+            Block::Thinking { thinking_signature, .. } => {
+                let thought = thinking_signature.as_deref().filter(|_| is_own).and_then(reasoning_item);
+                keeps_id = thought.is_some();
+                thoughts.extend(thought);
                 continue;
             }
             Block::Text { text, .. } if text.is_empty() => continue,
-            Block::Text { text, text_signature } => text_item(text, text_signature.as_deref().filter(|_| is_own)),
-            Block::ToolCall(call) => call_item(call, is_own, ids),
-            Block::Thinking { .. } | Block::Image(_) | Block::Other(_) => continue,
+            Block::Text { text, text_signature } => {
+                text_item(text, text_signature.as_deref().filter(|_| is_own), keeps_id)
+            }
+            Block::ToolCall(call) => call_item(call, keeps_id, ids),
+            Block::Image(_) | Block::Other(_) => continue,
         };
         items.append(&mut thoughts);
         items.push(item);
@@ -128,24 +136,28 @@ fn reasoning_item(signature: &str) -> Option<Value> {
     (item["type"] == "reasoning" && has_content).then_some(item)
 }
 
-fn text_item(text: &str, signature: Option<&str>) -> Value {
+fn text_item(text: &str, signature: Option<&str>, keeps_id: bool) -> Value {
     let mut item = json!({
         "type": "message", "role": "assistant", "status": "completed",
         "content": [{"type": "output_text", "text": text, "annotations": []}]
     });
-    if let Some(id) = signature.and_then(|signature| item_id(signature, "msg_")) {
+    if let Some(id) = signature.filter(|_| keeps_id).and_then(|signature| item_id(signature, "msg_")) {
         item["id"] = json!(id);
+    }
+    let parsed = signature.and_then(|signature| serde_json::from_str::<Value>(signature).ok());
+    if let Some(phase) = parsed.as_ref().and_then(|signature| signature["phase"].as_str()) {
+        item["phase"] = json!(phase);
     }
     item
 }
 
-fn call_item(call: &ToolCall, is_own: bool, ids: &mut Ids) -> Value {
+fn call_item(call: &ToolCall, keeps_id: bool, ids: &mut Ids) -> Value {
     let mut item = json!({
         "type": "function_call", "call_id": ids.rewrite(call_id(&call.id)), "name": call.name,
         "arguments": Value::Object(call.arguments.clone()).to_string()
     });
     let after_bar = call.id.split_once('|').map(|(_, item)| item);
-    let signature = call.thought_signature.as_deref().or(after_bar).filter(|_| is_own);
+    let signature = call.thought_signature.as_deref().or(after_bar).filter(|_| keeps_id);
     if let Some(id) = signature.and_then(|signature| item_id(signature, "fc_")) {
         item["id"] = json!(id);
     }
@@ -264,7 +276,13 @@ impl Reader {
             "reasoning" => {
                 whole["encrypted_content"].as_str().filter(|content| !content.is_empty()).map(|_| whole.to_string())
             }
-            "message" | "function_call" => whole["id"].as_str().map(str::to_owned),
+            "message" => match (&whole["id"], &whole["phase"]) {
+                (Value::String(id), Value::Null) => Some(id.clone()),
+                (_, Value::Null) => None,
+                // As OpenClaw writes it.
+                (id, phase) => Some(json!({"v": 1, "id": id, "phase": phase}).to_string()),
+            },
+            "function_call" => whole["id"].as_str().map(str::to_owned),
             _ => None,
         };
         deltas.extend(signature.map(|text| Delta::Signature { block, text }));
@@ -281,9 +299,8 @@ impl Reader {
                     let said = "a content filter stopped the answer".to_owned();
                     return Err(ModelError::Refused { provider: provider(), said });
                 }
-                other => {
-                    return Err(fault::unreadable(&self.provider, "it is incomplete for an unknown reason", other));
-                }
+                // What there is counts.
+                _ => StopReason::Stop,
             },
             "failed" => return Err(fault::of_object(&self.provider, &response["error"])),
             _ if !response["error"].is_null() => return Err(fault::of_object(&self.provider, &response["error"])),
@@ -461,7 +478,7 @@ mod tests {
         };
         assert_eq!(incomplete("max_output_tokens").expect("an answer").stop_reason, StopReason::Length);
         assert!(matches!(incomplete("content_filter"), Err(ModelError::Refused { .. })));
-        assert!(matches!(incomplete("whim"), Err(ModelError::Malformed { .. })));
+        assert_eq!(incomplete("whim").expect("an answer counts").stop_reason, StopReason::Stop);
         let failed =
             |code: &str| ended("response.failed", json!({"status": "failed", "error": {"code": code, "message": "x"}}));
         assert!(matches!(failed("server_error"), Err(ModelError::Server { .. })));
@@ -543,11 +560,42 @@ mod tests {
             name: "read".to_owned(),
             arguments: serde_json::Map::new(),
             thought_signature: None,
+            provider_data: serde_json::Map::new(),
         };
         let text = Block::Text { text: "t".to_owned(), text_signature: Some(r#"{"v":1,"id":"msg_9"}"#.to_owned()) };
-        message.content = vec![text, Block::ToolCall(call)];
+        let thought = message.content[0].clone();
+        message.content = vec![thought, text, Block::ToolCall(call)];
         let input = written(&[Message::Assistant(message), result("call_9|fc_9")], Thinking::Off)["input"].clone();
-        assert_eq!((&input[0]["id"], &input[1]["id"]), (&json!("msg_9"), &json!("fc_9")));
-        assert_eq!((&input[1]["call_id"], &input[2]["call_id"]), (&json!("call_9"), &json!("call_9")));
+        assert_eq!((&input[1]["id"], &input[2]["id"]), (&json!("msg_9"), &json!("fc_9")));
+        assert_eq!((&input[2]["call_id"], &input[3]["call_id"]), (&json!("call_9"), &json!("call_9")));
+    }
+
+    #[test]
+    fn ids_go_back_only_behind_their_thought_and_phases_always() {
+        let item = |n: u32, phase: &str| json!({"type": "message", "id": format!("msg_{n}"), "phase": phase, "content": [{"type": "output_text", "text": "t"}]});
+        let mut hidden = reasoning();
+        hidden["encrypted_content"] = Value::Null;
+        let output =
+            json!([hidden, item(1, "commentary"), function(1), reasoning(), item(2, "final_answer"), function(2)]);
+        let mut last = completed();
+        last["response"]["output"] = output;
+        let own = read(&[last]).expect("an answer");
+        let messages = [Message::User(User::says("hi")), Message::Assistant(own), result("call_1"), result("call_2")];
+        let body = written(&messages, Thinking::Off);
+        let shape = |item: &Value| (item["type"].clone(), item["id"].clone(), item["phase"].clone());
+        let shapes: Vec<_> = body["input"].as_array().expect("a list")[1..6].iter().map(shape).collect();
+        let expected = [
+            ("message", Value::Null, json!("commentary")),
+            ("function_call", Value::Null, Value::Null),
+            ("reasoning", json!("rs_1"), Value::Null),
+            ("message", json!("msg_2"), json!("final_answer")),
+            ("function_call", json!("fc_2"), Value::Null),
+        ];
+        assert_eq!(shapes, expected.map(|(kind, id, phase)| (json!(kind), id, phase)));
+        assert_eq!(
+            body["include"],
+            json!(["reasoning.encrypted_content"]),
+            "asked for also when it is not told to think"
+        );
     }
 }

@@ -98,6 +98,7 @@ mod tests {
                 name: "exec".to_owned(),
                 arguments: Map::new(),
                 thought_signature: None,
+                provider_data: serde_json::Map::new(),
             };
             let mut calls: Vec<ToolCall> = given.iter().map(call).collect();
             call_ids(&mut calls);

@@ -49,6 +49,7 @@ fn call(block: &mut Value) -> Option<()> {
     fields.insert("id".to_owned(), id.into());
     fields.insert("arguments".to_owned(), arguments.into());
     drop_unless(fields, "thoughtSignature", Value::is_string);
+    drop_unless(fields, "providerData", Value::is_object);
     Some(())
 }
 
@@ -61,6 +62,7 @@ fn clear(fields: &mut Map<String, Value>) {
         drop_unless(fields, field, Value::is_string);
     }
     drop_unless(fields, "isError", Value::is_boolean);
+    drop_unless(fields, "providerData", Value::is_object);
     drop_unless(fields, "usage", |usage| Usage::deserialize(usage).is_ok());
     drop_unless(fields, "stopReason", |reason| StopReason::deserialize(reason).is_ok());
     let is_content = fields.get("content").is_some_and(|content| content.is_string() || content.is_array());
@@ -97,7 +99,7 @@ mod tests {
     fn odd_fields_do_not_cost_a_message() {
         let odd = json!({
             "role": "assistant", "content": "said", "timestamp": 12.9, "usage": {"input": -1}, "stopReason": "tired",
-            "api": 3, "errorMessage": []
+            "api": 3, "errorMessage": [], "providerData": 1
         });
         let made = settled(odd).expect("a message");
         assert_eq!(made["content"], json!([{"type": "text", "text": "said"}]));

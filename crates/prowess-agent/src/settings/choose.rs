@@ -127,9 +127,9 @@ impl Settings {
 /// is not taken unasked, for nobody said that its server runs, unless the configuration has it.
 fn with_key(settings: &Settings) -> Option<Configured> {
     let mut ready = settings.models.iter().filter(|model| match model.access {
-        Key::Present(_) => true,
+        Key::Present(..) => true,
         Key::NotNeeded => model.origin == super::Origin::Config,
-        Key::Unset(_) | Key::Elsewhere(_) | Key::Missing => false,
+        Key::Unset(_) | Key::Elsewhere(_) | Key::Expired(_) | Key::Missing => false,
     });
     ready.next().cloned()
 }
@@ -149,7 +149,8 @@ fn no_key(model: &Configured) -> ChoiceError {
     let why = match &model.access {
         Key::Unset(variable) => format!("{variable} is not set; set it, or {place} in the configuration"),
         Key::Elsewhere(_) => format!("{}; use {{source: \"env\", id: \"NAME\"}} in {place}", model.access),
-        Key::Present(_) | Key::NotNeeded | Key::Missing => format!("it has no key; set {place} in the configuration"),
+        Key::Expired(_) => format!("{}; log in again with OpenClaw, or set {place} in the configuration", model.access),
+        Key::Present(..) | Key::NotNeeded | Key::Missing => format!("it has no key; set {place} in the configuration"),
     };
     ChoiceError::NoKey { model: model.id(), why }
 }
@@ -305,7 +306,7 @@ mod tests {
         assert_eq!(model.key.as_ref().map(prowess_skills::Secret::expose), Some("secret-value"));
         assert_eq!(model.headers.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["X-Team", "X-Key"]);
         assert_eq!(settings.find("n").expect("a model").api, Api::Responses);
-        assert_eq!((settings.thinking, settings.problems.len()), (Some(Thinking::High), 2));
+        assert_eq!((settings.thinking, settings.problems.len()), (Some(Thinking::XHigh), 2));
         assert!(!format!("{settings:?}").contains("secret-value"));
         assert_eq!(model.origin, Origin::Config);
     }

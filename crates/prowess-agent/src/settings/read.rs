@@ -4,8 +4,9 @@ use prowess_skills::Secret;
 use serde_json::{Map, Value};
 
 use super::built_in::{self, BuiltIn, CONTEXT_WINDOW, MAX_TOKENS};
-use super::{Auth, Configured, Key, Origin, Provider, Settings};
+use super::{Auth, AuthProfiles, Configured, Key, KeySource, Origin, Provider, Settings};
 use crate::message::Cost;
+use crate::model::facts::Facts;
 use crate::model::{Api, Thinking};
 
 /// The most providers, models of one provider, headers, aliases and fallbacks that are read.
@@ -19,8 +20,19 @@ impl Settings {
     /// Reads the configuration tree for one agent. `env` looks up a variable of the environment.
     #[must_use]
     pub fn read(tree: &Value, agent: Option<&str>, env: impl Fn(&str) -> Option<String>) -> Self {
+        Self::read_with(tree, agent, &AuthProfiles::default(), env)
+    }
+
+    /// The same, with the credentials that OpenClaw keeps for the agent. They come before all other keys.
+    #[must_use]
+    pub fn read_with(
+        tree: &Value,
+        agent: Option<&str>,
+        profiles: &AuthProfiles,
+        env: impl Fn(&str) -> Option<String>,
+    ) -> Self {
         let env = |name: &str| env(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
-        let mut reader = Reader { env: &env, settings: Self::default() };
+        let mut reader = Reader { env: &env, profiles, auth: &tree["auth"], settings: Self::default() };
         reader.aliases(&tree["agents"]["defaults"]["models"]);
         reader.configured(&tree["models"]["providers"]);
         reader.built_in();
@@ -37,7 +49,8 @@ impl Settings {
 
     /// A model of a known provider that nothing lists: whoever names it knows that it is there.
     pub(super) fn model_of(&self, provider: &Provider, model: &str) -> Configured {
-        let known = built_in::find(&provider.id).and_then(|built_in| built_in.model(model));
+        let facts = Facts::of(model);
+        let known = |size: u64, usual: u64| if size > 0 { size } else { usual };
         let id = format!("{}/{model}", provider.id);
         Configured {
             provider: provider.id.clone(),
@@ -49,11 +62,11 @@ impl Settings {
             name: None,
             alias: self.aliases.iter().find(|(_, of)| *of == id).map(|(alias, _)| alias.clone()),
             api: provider.api,
-            context_window: known.map_or(CONTEXT_WINDOW, |known| known.context_window),
-            max_tokens: known.map_or(MAX_TOKENS, |known| known.max_tokens),
-            reasoning: known.is_some_and(|known| known.reasoning),
-            takes_images: known.is_some(),
-            price: None,
+            context_window: known(facts.window, CONTEXT_WINDOW),
+            max_tokens: known(facts.answer, MAX_TOKENS),
+            reasoning: facts.reasons(),
+            takes_images: facts.takes_images,
+            price: facts.price,
             origin: provider.origin,
             access: provider.key.clone(),
         }
@@ -75,6 +88,8 @@ fn own<'a>(tree: &'a Value, agent: &str) -> Option<(String, &'a Value)> {
 
 struct Reader<'e> {
     env: &'e dyn Fn(&str) -> Option<String>,
+    profiles: &'e AuthProfiles,
+    auth: &'e Value,
     settings: Settings,
 }
 
@@ -123,7 +138,7 @@ impl Reader<'_> {
         let api = api.or(built_in.map(|built_in| built_in.api)).unwrap_or(Api::Chat);
         let provider = Provider {
             id: id.to_owned(),
-            key: self.key(section.get("apiKey"), built_in, &place, &base_url),
+            key: self.profile(id, |reader| reader.key(section.get("apiKey"), built_in, &place, &base_url)),
             headers: self.headers(section.get("headers"), &place),
             auth: if section.get("authHeader") == Some(&Value::Bool(true)) { Auth::Bearer } else { Auth::Usual },
             origin: Origin::Config,
@@ -155,7 +170,7 @@ impl Reader<'_> {
             if let Some(input) = model["input"].as_array() {
                 found.takes_images = input.iter().any(|kind| kind == "image");
             }
-            found.price = model["cost"].as_object().map(price);
+            found.price = model["cost"].as_object().map(price).or(found.price);
             self.settings.models.push(found);
         }
     }
@@ -166,9 +181,9 @@ impl Reader<'_> {
             if self.settings.providers.iter().any(|provider| provider.id == built_in.id) {
                 continue;
             }
-            let key = self.environment_key(built_in);
+            let key = self.profile(built_in.id, |reader| reader.environment_key(built_in));
             let base_url = self.base_url(built_in);
-            let is_set = matches!(key, Key::Present(_));
+            let is_set = matches!(key, Key::Present(..));
             let provider = Provider {
                 id: built_in.id.to_owned(),
                 // Another server that speaks OpenAI's language most often speaks the older one.
@@ -183,8 +198,8 @@ impl Reader<'_> {
                 auth: Auth::Usual,
                 origin: if is_set { Origin::Environment } else { Origin::BuiltIn },
             };
-            for known in built_in.models {
-                let model = self.settings.model_of(&provider, known.id);
+            for id in built_in.models {
+                let model = self.settings.model_of(&provider, id);
                 self.settings.models.push(model);
             }
             self.settings.providers.push(provider);
@@ -260,6 +275,15 @@ impl Reader<'_> {
         }
     }
 
+    /// The key of a profile; without one, what `other` finds. A login that has expired matters only when nothing else is there.
+    fn profile(&mut self, provider: &str, other: impl FnOnce(&mut Self) -> Key) -> Key {
+        match self.profiles.key(provider, self.auth, self.env) {
+            Some(expired @ Key::Expired(_)) => Some(other(self)).filter(Key::is_enough).unwrap_or(expired),
+            Some(key) => key,
+            None => other(self),
+        }
+    }
+
     /// A key as text: itself, or the name of a variable.
     fn written(&self, key: &str) -> Key {
         let name = key.strip_prefix("${").and_then(|name| name.strip_suffix('}')).unwrap_or(key);
@@ -270,16 +294,16 @@ impl Reader<'_> {
             return Key::Missing;
         }
         if is_name {
-            return (self.env)(name).map_or_else(|| Key::Unset(name.to_owned()), |key| Key::Present(Secret::new(key)));
+            return (self.env)(name).map_or_else(|| Key::Unset(name.to_owned()), |key| present(key, name));
         }
-        Key::Present(Secret::new(key))
+        Key::Present(Secret::new(key), KeySource::Config)
     }
 
     fn referred(&mut self, reference: &Map<String, Value>, place: &str) -> Key {
         let part = |name: &str| reference.get(name).and_then(Value::as_str).map(str::trim).unwrap_or_default();
         match (part("source"), part("id")) {
             ("env", id) if !id.is_empty() => {
-                (self.env)(id).map_or_else(|| Key::Unset(id.to_owned()), |key| Key::Present(Secret::new(key)))
+                (self.env)(id).map_or_else(|| Key::Unset(id.to_owned()), |key| present(key, id))
             }
             (source @ ("file" | "exec"), _) => Key::Elsewhere(format!("a secret source of kind {source:?}")),
             _ => {
@@ -291,7 +315,7 @@ impl Reader<'_> {
 
     fn environment_key(&self, built_in: &BuiltIn) -> Key {
         let Some(variable) = built_in.key else { return Key::NotNeeded };
-        (self.env)(variable).map_or_else(|| Key::Unset(variable.to_owned()), |key| Key::Present(Secret::new(key)))
+        (self.env)(variable).map_or_else(|| Key::Unset(variable.to_owned()), |key| present(key, variable))
     }
 
     fn base_url(&mut self, built_in: &BuiltIn) -> String {
@@ -314,7 +338,7 @@ impl Reader<'_> {
         let mut found = Vec::new();
         for (name, value) in headers.iter().take(MAX_HEADERS) {
             let key = match value {
-                Value::String(text) => Some(Key::Present(Secret::new(text))),
+                Value::String(text) => Some(Key::Present(Secret::new(text), KeySource::Config)),
                 Value::Object(reference) => Some(self.referred(reference, &format!("{place}.headers.{name}"))),
                 _ => None,
             };
@@ -325,6 +349,10 @@ impl Reader<'_> {
         }
         found
     }
+}
+
+fn present(key: String, variable: &str) -> Key {
+    Key::Present(Secret::new(key), KeySource::Variable(variable.to_owned()))
 }
 
 fn is_address(url: &str) -> bool {

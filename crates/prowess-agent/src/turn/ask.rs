@@ -209,6 +209,9 @@ impl Attempt {
             | Delta::Call { .. }
             | Delta::Arguments { .. }
             | Delta::Signature { .. }
+            | Delta::Opaque { .. }
+            | Delta::Data { .. }
+            | Delta::Pause
             | Delta::Usage(_)
             | Delta::Stop(_) => {}
         }

@@ -143,6 +143,12 @@ fn streamed(
 fn cut(bytes: Vec<u8>, chunking: Chunking) -> Vec<Vec<u8>> {
     match chunking {
         Chunking::Whole => vec![bytes],
+        Chunking::Events => {
+            let is_end = |at: &usize| bytes[..*at].ends_with(b"\n\n");
+            let ends: Vec<usize> = (1..bytes.len()).filter(is_end).chain([bytes.len()]).collect();
+            let starts = std::iter::once(0).chain(ends.iter().copied());
+            starts.zip(&ends).map(|(start, end)| bytes[start..*end].to_vec()).collect()
+        }
         Chunking::Bytes(size) => bytes.chunks(size.max(1)).map(<[u8]>::to_vec).collect(),
         Chunking::Random(seed) => {
             // Small steps of a linear congruence are enough to fall between any two bytes.
@@ -179,9 +185,14 @@ mod tests {
     #[test]
     fn pieces_add_up() {
         let bytes: Vec<u8> = (0..=255).collect();
-        for chunking in
-            [Chunking::Whole, Chunking::Bytes(1), Chunking::Bytes(7), Chunking::Random(1), Chunking::Random(2)]
-        {
+        for chunking in [
+            Chunking::Whole,
+            Chunking::Bytes(1),
+            Chunking::Bytes(7),
+            Chunking::Random(1),
+            Chunking::Random(2),
+            Chunking::Events,
+        ] {
             assert_eq!(cut(bytes.clone(), chunking).concat(), bytes);
         }
         assert_eq!(cut(bytes.clone(), Chunking::Bytes(1)).len(), 256);

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use prowess_agent::settings::{Choice, Settings, choose};
-use prowess_host::Context;
+use prowess_agent::settings::{Choice, choose};
+use prowess_host::{Context, model_settings};
 use prowess_policy::{ExecSettings, SandboxChoice};
 use rustix::fs::{Access, access};
 
@@ -29,7 +29,7 @@ pub(super) struct Host {
 /// Which model answers; and where, if it is behind a network.
 pub(super) fn model(context: &Context) -> (Vec<Finding>, Option<Host>) {
     let env = |name: &str| context.config.env().get(name).map(str::to_owned);
-    let settings = Settings::read(context.config.tree(), Some(context.agent.id.as_str()), env);
+    let settings = model_settings(context);
     let mut host = None;
     let first = match choose(&settings, None) {
         Ok(Choice::Embedded) => {

@@ -3,25 +3,24 @@
 use std::time::Duration;
 
 use prowess_agent::model::Api;
-use prowess_agent::provider::{Endpoint, Remote};
+use prowess_agent::provider::{Clients, Endpoint, Remote, Wrong};
 use prowess_agent::settings::{Choice, Configured, Key as Access, Origin, Settings, choose};
 
-use prowess_host::Failure;
+use futures_util::stream::{self, StreamExt as _};
+use prowess_host::{Failure, model_settings};
 
 use super::offer::{Answer, Key, Offer, report};
 use crate::cli::{Globals, ModelsArgs};
 use crate::output::Report;
 
-/// A question that is on its way.
-type Asking = tokio::task::JoinHandle<Result<Vec<String>, String>>;
+/// How long a model may take to begin an answer.
+const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How long an endpoint may take to say which models it has.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How many models are asked at once.
+const AT_ONCE: usize = 8;
 
 pub(crate) fn run(args: ModelsArgs, globals: &Globals) -> Result<Report, Failure> {
-    let context = globals.context()?;
-    let env = |name: &str| context.config.env().get(name).map(str::to_owned);
-    let settings = Settings::read(context.config.tree(), Some(context.agent.id.as_str()), env);
+    let settings = model_settings(&globals.context()?);
     let chosen = match choose(&settings, None) {
         Ok(Choice::Wire { first, .. }) => Some(first.id()),
         Ok(Choice::Embedded) => Some("embedded".to_owned()),
@@ -30,12 +29,13 @@ pub(crate) fn run(args: ModelsArgs, globals: &Globals) -> Result<Report, Failure
     let mut offers = vec![embedded(chosen.as_deref())];
     offers.extend(settings.models.iter().map(|model| offer(model, chosen.as_deref())));
     if args.probe {
-        probe(&settings.models, &mut offers[1..])?;
+        probe(&settings, &mut offers[1..])?;
     }
     for problem in &settings.problems {
         crate::chat::tell(&format!("warning: {}", crate::output::safe(problem)));
     }
-    report(&offers, globals.json)
+    let fails = offers.iter().any(|offer| matches!(offer.answer, Some(Answer::Fails { .. })));
+    Ok(report(&offers, globals.json)?.code(u8::from(fails)))
 }
 
 fn embedded(chosen: Option<&str>) -> Offer {
@@ -57,10 +57,11 @@ fn offer(model: &Configured, chosen: Option<&str>) -> Offer {
         Origin::Config => format!("models.providers.{}", model.provider),
     };
     let key = match &model.access {
-        Access::Present(_) => Key::In("set".to_owned()),
+        Access::Present(_, from) => Key::In(from.to_string()),
         Access::NotNeeded => Key::NotNeeded,
         Access::Unset(variable) => Key::Missing(variable.clone()),
         Access::Elsewhere(place) => Key::Missing(place.clone()),
+        Access::Expired(profile) => Key::Expired(profile.clone()),
         Access::Missing => Key::Missing(format!("models.providers.{}.apiKey", model.provider)),
     };
     Offer {
@@ -89,36 +90,22 @@ fn without_secrets(url: &str) -> String {
 
 const NO_ADDRESS: &str = "(not an address)";
 
-/// Whether two models are asked at the same place in the same way, so that one answer is good for both.
-fn is_same_place(a: &Configured, b: &Configured) -> bool {
-    let place = |model: &Configured| (model.base_url.clone(), model.api, model.auth);
-    place(a) == place(b) && a.access == b.access && a.key == b.key && a.headers == b.headers
-}
-
-/// Asks all endpoints that could be asked, side by side; models of one endpoint with one key share its answer.
-fn probe(models: &[Configured], offers: &mut [Offer]) -> Result<(), Failure> {
+/// Asks every model that could be asked for a word, some at once.
+fn probe(settings: &Settings, offers: &mut [Offer]) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::ours)?;
-    runtime.block_on(async {
-        let mut asked: Vec<(&Configured, Asking)> = Vec::new();
-        for model in models.iter().filter(|model| model.is_usable()) {
-            if asked.iter().any(|(other, _)| is_same_place(other, model)) {
-                continue;
-            }
-            let remote = Remote::new(Endpoint::from(model)).map_err(|error| error.to_string());
-            let list = tokio::spawn(async move { remote?.models(PATIENCE).await.map_err(|error| error.to_string()) });
-            asked.push((model, list));
-        }
-        for (asked, list) in asked {
-            let list = list.await.unwrap_or_else(|error| Err(error.to_string()));
-            let same = models.iter().zip(offers.iter_mut()).filter(|(model, _)| is_same_place(asked, model));
-            for (model, offer) in same {
-                offer.answer = Some(match &list {
-                    Ok(names) => Answer::listing(names, &model.model),
-                    Err(why) => Answer::Silent(why.clone()),
-                });
-            }
-        }
+    let clients = &Clients::default();
+    let thinking = settings.thinking.unwrap_or_default();
+    let asked = settings.models.iter().zip(offers).filter(|(model, _)| model.is_usable());
+    let asking = asked.map(|(model, offer)| async move {
+        offer.answer = Some(match Remote::sharing(Endpoint::from(model), clients) {
+            Err(error) => Answer::Fails { wrong: Wrong::Address, why: error.to_string() },
+            Ok(remote) => match remote.probe(thinking, PATIENCE).await {
+                Ok(()) => Answer::Answers,
+                Err(error) => Answer::Fails { wrong: error.wrong(), why: error.to_string() },
+            },
+        });
     });
+    runtime.block_on(stream::iter(asking).buffer_unordered(AT_ONCE).collect::<()>());
     Ok(())
 }
 

@@ -1,9 +1,12 @@
 //! What is configured, on a page: models, where they come from, whether there is a key, and whether they answer.
 
+use std::fmt::Write as _;
+
+use prowess_agent::provider::Wrong;
 use prowess_host::Failure;
 use serde_json::{Value, json};
 
-use crate::output::{BAD, DIM, GOOD, Report, WARN, paint, safe, table};
+use crate::output::{BAD, DIM, GOOD, Report, paint, safe, table};
 
 /// A model that can be asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,23 +35,33 @@ pub(crate) enum Key {
     In(String),
     /// It would be looked for in this place.
     Missing(String),
+    /// The login of this auth profile has expired.
+    Expired(String),
 }
 
-/// What an endpoint said.
+/// What a model said when it was asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// It knows the model.
-    HasIt,
-    /// It answers, but its list of this many models does not have this one.
-    LacksIt(usize),
-    /// It does not answer, and why.
-    Silent(String),
+    /// It answers.
+    Answers,
+    /// It does not.
+    Fails {
+        /// What has to be set right.
+        wrong: Wrong,
+        /// What was said.
+        why: String,
+    },
 }
 
-impl Answer {
-    /// What it means that the endpoint lists these models.
-    pub(crate) fn listing(models: &[String], wanted: &str) -> Self {
-        if models.iter().any(|model| model == wanted) { Self::HasIt } else { Self::LacksIt(models.len()) }
+/// What is wrong, in a word or two.
+fn word(wrong: Wrong) -> &'static str {
+    match wrong {
+        Wrong::Key => "wrong key",
+        Wrong::Quota => "no quota",
+        Wrong::Address => "wrong address",
+        Wrong::Model => "no such model",
+        Wrong::Provider => "provider fails",
+        Wrong::Request => "request refused",
     }
 }
 
@@ -57,22 +70,27 @@ pub(crate) fn report(offers: &[Offer], json: bool) -> Result<Report, Failure> {
         return Report::json(&json!({"models": offers.iter().map(shape).collect::<Vec<_>>()}));
     }
     let was_asked = offers.iter().any(|offer| offer.answer.is_some());
-    let mut header = vec!["Model", "Wire format", "Where", "Configured by", "Key"];
+    let mut header = vec!["Model", "Where", "Key"];
     if was_asked {
         header.push("Answers");
     }
     let rows = offers.iter().map(|offer| {
         let mark = if offer.is_default { paint(GOOD, "● ") } else { "  ".to_owned() };
         let place = offer.url.as_deref().map_or_else(|| "this program".to_owned(), safe);
-        let mut row =
-            vec![format!("{mark}{}", safe(&offer.name)), safe(&offer.api), place, safe(&offer.from), key(&offer.key)];
+        let mut row = vec![format!("{mark}{}", safe(&offer.name)), place, key(&offer.key)];
         if was_asked {
             row.push(offer.answer.as_ref().map_or_else(String::new, answered));
         }
         row
     });
-    let mut text = table(&header, &[0, 1], rows.collect());
+    let mut text = table(&header, &[0], rows.collect());
     text.push_str("● answers unless --model names another\n");
+    for offer in offers {
+        if let Some(Answer::Fails { why, .. }) = &offer.answer {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{} {}: {}", paint(BAD, "✗"), safe(&offer.name), safe(why));
+        }
+    }
     if offers.iter().all(|offer| offer.url.is_none()) {
         text.push_str("No other model is configured: set ANTHROPIC_API_KEY or OPENAI_API_KEY, or models.providers.\n");
     }
@@ -83,7 +101,7 @@ fn shape(offer: &Offer) -> Value {
     let (has_key, place) = match &offer.key {
         Key::NotNeeded => (None, None),
         Key::In(place) => (Some(true), Some(place)),
-        Key::Missing(place) => (Some(false), Some(place)),
+        Key::Missing(place) | Key::Expired(place) => (Some(false), Some(place)),
     };
     let mut shape = json!({
         "name": offer.name,
@@ -95,9 +113,10 @@ fn shape(offer: &Offer) -> Value {
     });
     match &offer.answer {
         None => {}
-        Some(Answer::HasIt) => shape["probe"] = json!({"answers": true, "listed": true}),
-        Some(Answer::LacksIt(count)) => shape["probe"] = json!({"answers": true, "listed": false, "models": count}),
-        Some(Answer::Silent(why)) => shape["probe"] = json!({"answers": false, "error": why}),
+        Some(Answer::Answers) => shape["probe"] = json!({"answers": true}),
+        Some(Answer::Fails { wrong, why }) => {
+            shape["probe"] = json!({"answers": false, "wrong": word(*wrong), "error": why});
+        }
     }
     shape
 }
@@ -107,14 +126,14 @@ fn key(key: &Key) -> String {
         Key::NotNeeded => paint(DIM, "none needed"),
         Key::In(place) => format!("{} {}", paint(GOOD, "✓"), safe(place)),
         Key::Missing(place) => format!("{} set {}", paint(BAD, "✗"), safe(place)),
+        Key::Expired(profile) => format!("{} {} has expired; log in again", paint(BAD, "✗"), safe(profile)),
     }
 }
 
 fn answered(answer: &Answer) -> String {
     match answer {
-        Answer::HasIt => paint(GOOD, "✓"),
-        Answer::LacksIt(count) => format!("{} yes, but not this model ({count} others)", paint(WARN, "!")),
-        Answer::Silent(why) => format!("{} {}", paint(BAD, "✗"), safe(why)),
+        Answer::Answers => paint(GOOD, "✓"),
+        Answer::Fails { wrong, .. } => format!("{} {}", paint(BAD, "✗"), word(*wrong)),
     }
 }
 
@@ -144,24 +163,19 @@ mod tests {
             assert!(text.contains(wanted), "{wanted}\n{text}");
         }
         assert!(!text.contains("Answers"), "nobody was asked\n{text}");
-        local.answer = Some(Answer::Silent("cannot be\u{1b}[2J reached".to_owned()));
-        assert!(plain(&[local]).contains("✗ cannot be[2J"));
+        let why = "cannot be\u{1b}[2J reached".to_owned();
+        local.answer = Some(Answer::Fails { wrong: Wrong::Address, why });
+        let text = plain(&[local]);
+        assert!(text.contains("✗ wrong address") && text.contains("✗ local/m: cannot be[2J reached"), "{text}");
         assert!(plain(&[offer("embedded", None, Key::NotNeeded)]).contains("ANTHROPIC_API_KEY"));
-    }
-
-    #[test]
-    fn a_list_of_models_has_it_or_not() {
-        let models = ["a".to_owned(), "b".to_owned()];
-        assert_eq!(Answer::listing(&models, "b"), Answer::HasIt);
-        assert_eq!(Answer::listing(&models, "c"), Answer::LacksIt(2));
     }
 
     #[test]
     fn machines_get_facts() {
         let mut local = offer("local/m", Some("http://127.0.0.1:1"), Key::In("LOCAL_KEY".to_owned()));
-        local.answer = Some(Answer::LacksIt(3));
+        local.answer = Some(Answer::Fails { wrong: Wrong::Quota, why: "empty".to_owned() });
         let json: Value = serde_json::from_str(&report(&[local], true).expect("a report").text).expect("JSON");
         assert_eq!(json["models"][0]["key"], json!({"needed": true, "present": true, "place": "LOCAL_KEY"}));
-        assert_eq!(json["models"][0]["probe"], json!({"answers": true, "listed": false, "models": 3}));
+        assert_eq!(json["models"][0]["probe"], json!({"answers": false, "wrong": "no quota", "error": "empty"}));
     }
 }

@@ -321,9 +321,11 @@ impl Partner for RemoteTalk {
 fn thinking(level: Thinking) -> &'static str {
     match level {
         Thinking::Off => "off",
+        Thinking::Minimal => "minimal",
         Thinking::Low => "low",
         Thinking::Medium => "medium",
         Thinking::High => "high",
+        Thinking::XHigh => "xhigh",
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::THOUGHTS;
+use super::{DETAILS, EXTRA, PARTS, THOUGHTS};
 use crate::message::{StopReason, Usage};
 use crate::model::{Delta, ModelError};
 use crate::provider::{fault, tokens};
@@ -16,8 +16,9 @@ const TEXT: u32 = 1;
 /// The block of the first call.
 const FIRST_CALL: u32 = 2;
 
-/// How many calls one answer may make.
+/// How many calls one answer may make, and how many details its thoughts may have.
 const MAX_CALLS: u32 = 1000;
+const MAX_DETAILS: usize = 10_000;
 
 /// Reads the chunks of one answer.
 #[derive(Debug)]
@@ -28,8 +29,17 @@ pub struct Reader {
     count: u32,
     last_index: u64,
     has_thought: bool,
+    said: Said,
+    details: Vec<Value>,
     pub(in crate::provider) stopped: bool,
     pub(in crate::provider) over: bool,
+}
+
+/// Whether anything was said that would be lost if the answer did not count.
+#[derive(Debug, PartialEq, Eq)]
+enum Said {
+    Nothing,
+    Something,
 }
 
 #[derive(Debug, Clone)]
@@ -48,6 +58,8 @@ impl Reader {
             count: 0,
             last_index: 0,
             has_thought: false,
+            said: Said::Nothing,
+            details: Vec::new(),
             stopped: false,
             over: false,
         }
@@ -57,8 +69,7 @@ impl Reader {
     pub fn event(&mut self, data: &str) -> Result<Vec<Delta>, ModelError> {
         let data = data.trim();
         if data == "[DONE]" {
-            self.over = self.stopped;
-            return Ok(Vec::new());
+            return Ok(self.end());
         }
         if data.is_empty() {
             return Ok(Vec::new());
@@ -73,8 +84,17 @@ impl Reader {
         if answer["error"].is_null() && !answer["choices"].is_array() {
             return Err(fault::unreadable(&self.provider, "it is not a completion", &answer.to_string()));
         }
-        let deltas = self.chunk(answer, "message")?;
+        let mut deltas = self.chunk(answer, "message")?;
+        deltas.extend(self.end());
         if self.stopped { Ok(deltas) } else { Err(ModelError::Cut { provider: self.provider.clone() }) }
+    }
+
+    /// Nothing more comes. Some servers never say why an answer ends; one that said something counts.
+    fn end(&mut self) -> Vec<Delta> {
+        let stop = (!self.stopped && self.said == Said::Something).then_some(Delta::Stop(StopReason::Stop));
+        self.stopped |= stop.is_some();
+        self.over = self.stopped;
+        self.details().into_iter().chain(stop).collect()
     }
 
     fn chunk(&mut self, chunk: &Value, place: &str) -> Result<Vec<Delta>, ModelError> {
@@ -91,6 +111,7 @@ impl Reader {
             }
         }
         if let Some(reason) = choice["finish_reason"].as_str().filter(|reason| !reason.is_empty()) {
+            deltas.extend(self.details());
             deltas.push(Delta::Stop(self.stop(reason, choice)?));
             self.stopped = true;
         }
@@ -105,6 +126,7 @@ impl Reader {
         if let Some((field, text)) = thought {
             self.think(field, text, &mut deltas);
         }
+        self.keep(delta, &mut deltas);
         match &delta["content"] {
             Value::String(text) => speak(text, &mut deltas),
             Value::Array(parts) => parts.iter().for_each(|part| self.part(part, &mut deltas)),
@@ -116,11 +138,32 @@ impl Reader {
         for (position, call) in delta["tool_calls"].as_array().into_iter().flatten().enumerate() {
             self.call(position, call, &mut deltas);
         }
+        if !deltas.is_empty() {
+            self.said = Said::Something;
+        }
         if self.count > MAX_CALLS {
             let why = format!("it makes more than {MAX_CALLS} calls at once");
             return Err(fault::unreadable(&self.provider, &why, ""));
         }
         Ok(deltas)
+    }
+
+    /// What goes back as it came.
+    fn keep(&mut self, delta: &Value, deltas: &mut Vec<Delta>) {
+        if delta[EXTRA].is_object() {
+            deltas.push(Delta::Data { block: None, field: EXTRA, value: delta[EXTRA].clone() });
+        }
+        let Some(pieces) = delta[DETAILS].as_array().filter(|pieces| !pieces.is_empty()) else { return };
+        self.said = Said::Something;
+        for piece in pieces {
+            add_detail(&mut self.details, piece);
+        }
+    }
+
+    /// The details, once nothing more of them comes.
+    fn details(&mut self) -> Option<Delta> {
+        let details = std::mem::take(&mut self.details);
+        (!details.is_empty()).then_some(Delta::Data { block: None, field: DETAILS, value: Value::Array(details) })
     }
 
     fn think(&mut self, field: &str, text: &str, deltas: &mut Vec<Delta>) {
@@ -138,7 +181,7 @@ impl Reader {
         }
         let thoughts = part["thinking"].as_array().into_iter().flatten();
         for text in thoughts.filter_map(|thought| thought["text"].as_str()).filter(|text| !text.is_empty()) {
-            self.think("", text, deltas);
+            self.think(PARTS, text, deltas);
         }
     }
 
@@ -164,6 +207,9 @@ impl Reader {
         let block = call.block;
         if is_new || !id.is_empty() || !name.is_empty() {
             deltas.push(Delta::Call { block, id: id.to_owned(), name: name.to_owned() });
+        }
+        if piece[EXTRA].is_object() {
+            deltas.push(Delta::Data { block: Some(block), field: EXTRA, value: piece[EXTRA].clone() });
         }
         let json = match &piece["function"]["arguments"] {
             Value::String(json) => json.clone(),
@@ -191,7 +237,6 @@ impl Reader {
     fn stop(&self, reason: &str, choice: &Value) -> Result<StopReason, ModelError> {
         let provider = || self.provider.clone();
         Ok(match reason {
-            "stop" | "end" | "eos" | "stop_sequence" => StopReason::Stop,
             "length" | "max_tokens" | "model_length" => StopReason::Length,
             "tool_calls" | "function_call" => StopReason::ToolUse,
             "content_filter" => {
@@ -207,9 +252,44 @@ impl Reader {
                     after: None,
                 });
             }
-            other => return Err(fault::unreadable(&self.provider, "it stopped for an unknown reason", other)),
+            // `stop` by its many names, and what is new: the answer counts.
+            _ => StopReason::Stop,
         })
     }
+}
+
+/// Adds a piece of a detail to the one it belongs to: the last, if that has the same type and index.
+fn add_detail(details: &mut Vec<Value>, piece: &Value) {
+    let Some(fields) = piece.as_object() else { return };
+    let is_same =
+        |last: &Value| last["type"] == piece["type"] && last["index"] == piece["index"] && has_room(last, piece);
+    let last = details.last_mut().filter(|last| is_same(last)).and_then(Value::as_object_mut);
+    let Some(last) = last else {
+        if details.len() < MAX_DETAILS {
+            details.push(piece.clone());
+        }
+        return;
+    };
+    for (field, value) in fields {
+        match (last.get_mut(field), value) {
+            (Some(Value::String(known)), Value::String(more))
+                if matches!(field.as_str(), "text" | "summary" | "data") =>
+            {
+                known.push_str(more);
+            }
+            (None | Some(Value::Null), value) => {
+                last.insert(field.clone(), value.clone());
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether `piece` can belong to `last`: two different ids, or two signatures, are two details.
+fn has_room(last: &Value, piece: &Value) -> bool {
+    ["id", "signature"]
+        .iter()
+        .all(|field| last[*field].is_null() || piece[*field].is_null() || last[*field] == piece[*field])
 }
 
 fn speak(text: &str, deltas: &mut Vec<Delta>) {
@@ -421,11 +501,38 @@ mod tests {
             assert_eq!(read(&[stop(reason)]).expect(reason).stop_reason, expected);
         }
         assert!(matches!(read(&[stop("content_filter")]), Err(ModelError::Refused { .. })));
-        assert!(matches!(read(&[stop("whim")]), Err(ModelError::Malformed { .. })));
+        assert_eq!(read(&[stop("whim")]).expect("an answer counts").stop_reason, StopReason::Stop);
         let error = json!({"error": {"code": 502, "message": "upstream"}, "choices": [{"delta": {"content": ""}}]});
         assert!(matches!(read(&[error]), Err(ModelError::Server { status: 502, .. })));
         let mut reader = Reader::new("p");
         assert_eq!(reader.event("[DONE]"), Ok(Vec::new()));
         assert!(!reader.over, "nothing was said before the end");
+        let mut reader = Reader::new("p");
+        reader.event(&delta(&json!({"content": "hi"})).to_string()).expect("a chunk");
+        assert_eq!(reader.event("[DONE]"), Ok(vec![Delta::Stop(StopReason::Stop)]), "it said something");
+        assert!(reader.over && reader.stopped);
+    }
+
+    #[test]
+    fn what_the_provider_wants_back_is_put_together() {
+        let signature = |text: &str| json!({"google": {"thought_signature": text}});
+        let detail = |detail: Value| delta(&json!({"reasoning_details": [detail]}));
+        let message = read(&[
+            detail(json!({"type": "reasoning.text", "text": "one ", "format": "f", "index": 0})),
+            detail(json!({"type": "reasoning.text", "text": "two", "format": "f", "index": 0})),
+            detail(json!({"type": "reasoning.text", "signature": "s", "format": "f", "index": 0})),
+            detail(json!({"type": "reasoning.encrypted", "data": "d", "index": 1})),
+            delta(&json!({"content": "", "extra_content": signature("m")})),
+            calls(&json!([{"id": "a", "function": {"name": "x", "arguments": "{}"}, "extra_content": signature("c")}])),
+            stop("tool_calls"),
+        ])
+        .expect("an answer");
+        let details = json!([
+            {"type": "reasoning.text", "text": "one two", "format": "f", "index": 0, "signature": "s"},
+            {"type": "reasoning.encrypted", "data": "d", "index": 1}
+        ]);
+        assert_eq!(message.provider_data["reasoning_details"], details);
+        assert_eq!(message.provider_data["extra_content"], signature("m"));
+        assert_eq!(message.calls().next().expect("a call").provider_data["extra_content"], signature("c"));
     }
 }
