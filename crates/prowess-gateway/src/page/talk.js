@@ -96,8 +96,8 @@ export class Talk {
   #over(parts) {
     for (const call of this.#calls.values()) if (call.state === "running") this.#set(call, "interrupted");
     const last = parts.filter(({ kind }) => kind !== "late").at(-1);
-    if (last?.kind === "said" && last.role === "user") this.#cutOff("No answer was stored: the gateway stopped before the answer was complete.");
-    else if (last?.kind === "result" && !last.waits) this.#cutOff("Interrupted: the gateway stopped before the answer was complete.");
+    if (last?.kind === "said" && last.role === "user") this.#cutOff("No answer was stored: the turn failed or was cut off.");
+    else if (last?.kind === "result" && !last.waits) this.#cutOff("Interrupted: the turn ended before there was an answer.");
   }
 
   /** Shows what the person says, and returns what takes it away again. */
