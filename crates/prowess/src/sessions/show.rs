@@ -143,7 +143,7 @@ fn ledger(costs: &Costs) -> String {
 
 #[cfg(test)]
 mod tests {
-    use prowess_agent::message::StopReason;
+    use prowess_agent::message::{Block, StopReason};
 
     use super::*;
     use crate::sessions::tests::weather;
@@ -170,6 +170,23 @@ It is sunny.
         for row in ["weather", "12", "20", "(system)", "36"] {
             assert!(text[expected.len()..].contains(row), "{row}\n{text}");
         }
+    }
+
+    #[test]
+    fn messages_keep_their_lines_and_nothing_is_cut() {
+        let mut told = weather();
+        let wrapped = "The user calls on a skill. Read its SKILL.md first:\n- \"weather\"\n\nUser request:\n$weather\nin Porto";
+        let Message::User(user) = &mut told.lines[0].message else { panic!("a person speaks first") };
+        user.content = vec![Block::text(wrapped)];
+        let Some(Message::Assistant(last)) = told.lines.last_mut().map(|line| &mut line.message) else {
+            panic!("the model speaks last")
+        };
+        let long = format!("One.\n\n- a\n- b\n{}", "word ".repeat(300));
+        last.content = vec![Block::text(&long)];
+        let text = report(&told, Path::new("/home/me"), false).expect("a report").text;
+        let text = anstream::adapter::strip_str(&text).to_string();
+        assert!(text.contains("> $weather\n  in Porto\nLet me look.\n"), "{text}");
+        assert!(text.contains(&format!("\n{}\n", long.trim_end())), "{text}");
     }
 
     #[test]
