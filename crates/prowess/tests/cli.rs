@@ -148,7 +148,7 @@ fn check_exits_with_one_when_something_is_broken() {
 fn a_mended_file_is_a_warning_and_not_a_failure() {
     let home = prowess().file(".openclaw/workspace/skills/m/SKILL.md", "---\nname: m\ndescription: Use when: x\n---\n");
     home.run("skills check").ok().out_has("contains a colon and is not quoted");
-    home.run("skills list").ok().out_has("1 warning");
+    home.run("skills list").ok().err_has("1 warning");
 }
 
 #[test]

@@ -34,7 +34,7 @@ pub(super) fn model(context: &Context) -> (Vec<Finding>, Option<Host>) {
     let first = match choose(&settings, None) {
         Ok(Choice::Embedded) => {
             Finding::new("model", "model", Standing::Warning, "no language model: the embedded planner answers")
-                .advice("set ANTHROPIC_API_KEY or OPENAI_API_KEY; for other models see: prowess models")
+                .advice("set ANTHROPIC_API_KEY or OPENAI_API_KEY; for others see: prowess models")
         }
         Ok(Choice::Scripted(file)) => {
             Finding::new("model", "model", Standing::Works, format!("the script {}", file.display()))
