@@ -267,7 +267,7 @@ fn config_is_read_and_changed_without_losing_comments() {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert!(!text.contains("maxSkillsInPrompt"), "{text}");
-    home.run("skills list").ok().out_has("1 warning"); // the unknown key does not stop anything
+    home.run("skills list").ok().err_has("1 warning"); // the unknown key does not stop anything
     assert_eq!(home.run("config path").ok().stdout(), "$HOME/.openclaw/openclaw.json\n");
 }
 

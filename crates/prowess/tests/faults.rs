@@ -241,8 +241,9 @@ fn signal(running: &Running<'_>, signal: Signal) {
 
 /// A home whose model begins to answer and then falls silent, and the program waiting for it.
 fn in_the_middle(api: &str) -> (Prowess, ModelServer) {
-    let long = format!("The first line.\n{}", "More and more words. ".repeat(50));
-    let server = failing(Turn::Stall { turn: Box::new(Turn::Text(long)), after: 1500 });
+    // As much as is needed before an answer is shown at all, in every wire format.
+    let long = format!("The first line.\n{}", "More and more words. ".repeat(800));
+    let server = failing(Turn::Stall { turn: Box::new(Turn::Text(long)), after: 30_000 });
     (talking_to(&server, api), server)
 }
 
