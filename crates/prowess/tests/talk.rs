@@ -41,7 +41,7 @@ fn a_mistake_on_the_command_line_is_named() {
     home.run("run hi --thinking hard").code(2).err_has("use off, minimal, low, medium, high or xhigh");
     home.run("run hi --timeout soon").code(2).err_has("--timeout");
     home.run("run hi --events --json").code(2).err_has("cannot be used with");
-    home.run("sessions show").code(2).err_has("KEY");
+    home.run("sessions reset").code(2).err_has("KEY");
     home.run("sessions export --format pdf").code(2).err_has("markdown");
     home.run("prompt --mode most").code(2).err_has("minimal");
 }

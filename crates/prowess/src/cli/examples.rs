@@ -276,7 +276,12 @@ mod tests {
     fn help_shows_examples_that_fit_a_terminal() {
         let mut command = with_examples(Cli::command());
         let help = command.render_help().to_string();
-        assert!(help.contains("Examples:\n  prowess run") && help.contains("Exit codes: 0 done"), "{help}");
+        assert!(
+            help.contains("Examples:\n")
+                && help.contains("  prowess run \"check")
+                && help.contains("Exit codes: 0 done"),
+            "{help}"
+        );
         for (path, examples) in EXAMPLES {
             for line in text(examples).lines() {
                 assert!(line.chars().count() <= 80, "{path}: {line}");
