@@ -9,6 +9,7 @@ mod write;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use prowess_files::Holder;
 use serde_json::Value;
 use thiserror::Error;
 
@@ -102,12 +103,14 @@ pub enum EditError {
         file: PathBuf,
     },
     /// Someone else is changing the file and does not finish.
-    #[error("{} is being changed by another program, which holds {}; try again when it is done", file.display(), lock.display())]
+    #[error("{} is being changed by {holder}, which holds {}; try again when it is done", file.display(), lock.display())]
     Busy {
         /// The file.
         file: PathBuf,
         /// The lock it holds.
         lock: PathBuf,
+        /// Who holds it.
+        holder: Holder,
     },
     /// Someone else changed the file each time we were about to.
     #[error("{} keeps changing while it is being edited; close the other program and try again", file.display())]
@@ -180,7 +183,6 @@ impl ConfigFile {
         if removes && write::read_bytes(&target)?.is_none() {
             return Ok(Edited { file: target, changed: false, revealed: None });
         }
-        write::create_parent(&target)?;
         let _lock = write::lock(&target)?;
         for _ in 0..MAX_TRIES {
             let before = write::read_bytes(&target)?;
@@ -227,7 +229,6 @@ impl ConfigFile {
     pub fn exchange(&self, before: Option<&str>, text: &str) -> Result<Edited, EditError> {
         source::parse_section(text, &self.path)?;
         let target = write::follow_links(&self.path)?;
-        write::create_parent(&target)?;
         let _lock = write::lock(&target)?;
         if write::read_bytes(&target)?.as_deref() != before.map(str::as_bytes) {
             return Err(EditError::Changing { file: target });

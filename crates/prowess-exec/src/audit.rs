@@ -2,14 +2,14 @@
 //!
 //! One JSON line for each decision, appended to a file that only its owner can read. Values of variables are not in it.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use prowess_files::Lock;
 use prowess_policy::{Judgment, Objection};
-use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
 
 /// Past this size the file is put aside and a new one begun; one old file is kept.
@@ -17,6 +17,9 @@ const MAX_BYTES: u64 = 8 * 1024 * 1024;
 
 /// How much of a command a line holds.
 const MAX_COMMAND_CHARS: usize = 4096;
+
+/// How long to wait for another process that writes a line.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The file decisions are written to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,9 +109,8 @@ impl Audit {
     }
 
     fn append(&self, line: &Value) -> std::io::Result<()> {
-        if let Some(folder) = self.path.parent() {
-            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        }
+        let lock = Lock::acquire(&self.path.with_extension("jsonl.lock"), PATIENCE);
+        let _lock = lock.map_err(std::io::Error::other)?;
         let mut file = self.open()?;
         if file.metadata()?.len() > MAX_BYTES {
             std::fs::rename(&self.path, self.path.with_extension("old.jsonl"))?;
@@ -116,21 +118,12 @@ impl Audit {
         }
         file.write_all(format!("{line}\n").as_bytes())
     }
-}
 
-impl Audit {
-    /// The file, locked. Whoever waited for the lock while another put the file aside opens the new one.
     fn open(&self) -> std::io::Result<File> {
-        loop {
-            let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&self.path)?;
-            flock(&file, FlockOperation::LockExclusive)?;
-            let (held, named) = (file.metadata()?, std::fs::metadata(&self.path));
-            if named.is_ok_and(|named| (named.dev(), named.ino()) == (held.dev(), held.ino())) {
-                return Ok(file);
-            }
-        }
+        OpenOptions::new().create(true).append(true).mode(0o600).open(&self.path)
     }
 }
+
 
 fn shortened(command: &str) -> String {
     command.chars().take(MAX_COMMAND_CHARS).collect()

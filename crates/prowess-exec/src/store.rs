@@ -1,22 +1,22 @@
 //! The approvals file: what has the operator allowed for good?
 //!
-//! `exec-approvals.json` in the state directory. Writers take a lock beside it, read it again, and put a new file in
-//! its place, readable by its owner only. A file that cannot be read whole is an error, and stays as it is: taking it
-//! for empty would loosen or lose what the operator wrote.
+//! `exec-approvals.json` in the state directory. Writers lock a file beside it, read it again, and replace it with one
+//! that only its owner can read. A file that cannot be read whole is an error, and stays as it is: taking it for empty
+//! would loosen or lose what the operator wrote. All of it blocks.
 
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::OpenOptions;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use prowess_files::{Lock, LockError};
 use prowess_policy::approvals::{Approvals, BrokenApprovals, MAX_BYTES};
-use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::fs::OFlags;
 
-/// How long another writer is waited for, and how often one looks.
-const LOCK_PATIENCE: Duration = Duration::from_secs(10);
-const LOCK_PAUSE: Duration = Duration::from_millis(5);
+/// How long to wait for another writer.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Where approvals are kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct ApprovalsFile {
     path: PathBuf,
 }
 
-/// The approvals cannot be used, so nothing may run on their strength.
+/// The approvals cannot be used, so nothing runs until they are fixed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// It is not what it should be.
@@ -44,6 +44,9 @@ pub enum StoreError {
     /// It is too large to be ours.
     #[error("{} is larger than {MAX_BYTES} bytes", .0.display())]
     TooLarge(PathBuf),
+    /// Another process is writing it and does not finish.
+    #[error(transparent)]
+    Lock(#[from] LockError),
     /// The system refused.
     #[error("{}: {source}", path.display())]
     Io {
@@ -106,48 +109,14 @@ impl ApprovalsFile {
     /// Changes what is in it. Nobody else writes between the reading and the writing, and nothing is written when
     /// nothing changes.
     pub fn update<T>(&self, change: impl FnOnce(&mut Approvals) -> T) -> Result<T, StoreError> {
-        let _lock = self.lock()?;
+        let _lock = Lock::acquire(&self.lock_path(), PATIENCE)?;
         let before = self.load()?;
         let mut after = before.clone();
         let done = change(&mut after);
         if after != before || !self.path.exists() {
-            self.write(&after.render())?;
+            prowess_files::replace(&self.path, after.render().as_bytes()).map_err(|error| self.io(error))?;
         }
         Ok(done)
-    }
-
-    fn lock(&self) -> Result<File, StoreError> {
-        let path = self.lock_path();
-        let failed = |source| StoreError::Io { path: path.clone(), source };
-        if let Some(parent) = path.parent() {
-            std::fs::create_dir_all(parent).map_err(failed)?;
-        }
-        let mut options = OpenOptions::new();
-        options.create(true).truncate(false).write(true).mode(0o600);
-        let file = options.custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(&path).map_err(failed)?;
-        let deadline = Instant::now() + LOCK_PATIENCE;
-        loop {
-            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(file),
-                Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < deadline => std::thread::sleep(LOCK_PAUSE),
-                Err(error) => return Err(failed(error.into())),
-            }
-        }
-    }
-
-    fn write(&self, text: &str) -> Result<(), StoreError> {
-        // A link keeps pointing where the operator pointed it.
-        let target = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
-        let folder = target.parent().unwrap_or(Path::new("."));
-        let write = || -> std::io::Result<()> {
-            let mut file = tempfile::NamedTempFile::new_in(folder)?;
-            file.as_file().set_permissions(Permissions::from_mode(0o600))?;
-            file.write_all(text.as_bytes())?;
-            file.as_file().sync_all()?;
-            file.persist(&target).map_err(|error| error.error)?;
-            File::open(folder)?.sync_all()
-        };
-        write().map_err(|error| self.io(error))
     }
 
     fn io(&self, source: std::io::Error) -> StoreError {

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use prowess_config::Secret;
+use prowess_files::{Holder, Lock, LockError};
 use prowess_host::Ground;
 use thiserror::Error;
 use tokio::sync::broadcast::Receiver;
@@ -26,7 +27,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::aside::blocking;
 use crate::client::{Backoff, CallError, Client, Event, FIRST, Introduction, Node};
-use crate::files::Held;
 use crate::identity::{Identity, IdentityError};
 use crate::nodes::REPLACED;
 use bench::Bench;
@@ -41,6 +41,9 @@ const COMMANDS: [&str; 5] =
 
 /// After how long a connection counts as a good one: when it is lost, the next is made soon.
 const STEADY: Duration = Duration::from_secs(5);
+
+/// How long to wait for another node host that may be about to end.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// How this machine serves as a node.
 #[derive(Debug, Clone)]
@@ -119,8 +122,8 @@ pub enum NodeHostError {
     #[error("the gateway refused this node: {0}; check the token, or approve the node there")]
     Refused(Box<CallError>),
     /// Another node host works with the same files.
-    #[error("another node host is running with the files in {}; end it first, or choose another state directory", .0.display())]
-    Taken(PathBuf),
+    #[error("another node host ({}) uses the files in {}; stop it first, or choose another state directory", .1, .0.display())]
+    Taken(PathBuf, Holder),
     /// Somebody else dialed in as this node. Two of them would cut each other off for ever.
     #[error(
         "another node host connected to {0} as this node, with a copy of its files; give each machine a state directory \
@@ -164,15 +167,13 @@ impl NodeHost {
 }
 
 /// Makes sure that no other node host works in that state directory, as long as the result is kept.
-async fn sole(state_dir: &Path) -> Result<Held, NodeHostError> {
-    let folder = state_dir.to_owned();
-    let take = move || {
-        std::fs::create_dir_all(&folder)?;
-        Held::take(&folder.join("node.lock"))
-    };
-    let taken = blocking(take).await.map_err(|refusal| NodeHostError::Host(refusal.message))?;
-    let failed = |source| StateError { path: state_dir.join("node.lock"), source };
-    taken.map_err(failed)?.ok_or_else(|| NodeHostError::Taken(state_dir.to_owned()))
+async fn sole(state_dir: &Path) -> Result<Lock, NodeHostError> {
+    let path = state_dir.join("node.lock");
+    let taken = blocking(move || Lock::acquire(&path, PATIENCE)).await;
+    taken.map_err(|refusal| NodeHostError::Host(refusal.message))?.map_err(|error| match error {
+        LockError::Held { holder, .. } => NodeHostError::Taken(state_dir.to_owned(), holder),
+        LockError::Io { path, source } => StateError { path, source }.into(),
+    })
 }
 
 /// Dials in, and again whenever the connection is lost.

@@ -8,7 +8,9 @@ mod record;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
+use prowess_files::Lock;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
@@ -23,6 +25,9 @@ const PENDING_TTL: u64 = 300_000;
 
 /// How long a request that was rejected is not asked again, in milliseconds.
 const REJECTED_TTL: u64 = 30_000;
+
+/// How long to wait for another process that writes.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How many requests wait at once.
 const MAX_PENDING: usize = 64;
@@ -294,7 +299,7 @@ impl Pairing {
         change: impl FnOnce(&mut State) -> Result<T, PairingError>,
     ) -> Result<T, PairingError> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let _lock = files::lock(&self.folder.join(".lock"))?;
+        let _lock = Lock::acquire(&self.folder.join(".lock"), PATIENCE).map_err(FileError::from)?;
         let mut state = self.load(now)?;
         let before = state.clone();
         let done = change(&mut state)?;

@@ -4,7 +4,7 @@
 //! Writers take a lock, read it again, and put a new file in its place. An index that cannot be read is kept aside and
 //! made again from the transcripts.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -239,16 +239,9 @@ impl Index {
     }
 
     fn write(&self, entries: &Value) -> std::io::Result<()> {
-        // A link keeps pointing where the operator pointed it. The temporary file is for its owner's eyes only.
-        let target = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
-        let folder = target.parent().unwrap_or(Path::new("."));
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
         let mut text = serde_json::to_vec_pretty(entries)?;
         text.push(b'\n');
-        file.write_all(&text)?;
-        file.as_file().sync_data()?;
-        file.persist(&target).map_err(|error| error.error)?;
-        Ok(())
+        prowess_files::replace(&self.path, &text)
     }
 
     /// Moves a broken index out of the way. Says where it is then.

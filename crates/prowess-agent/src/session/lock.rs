@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use jiff::Timestamp;
-use rustix::fs::{FlockOperation, OFlags, flock};
+use prowess_files::FileLock;
+use rustix::fs::OFlags;
 use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
@@ -25,15 +26,12 @@ const REFRESH: Duration = Duration::from_secs(5 * 60);
 /// How long a lock file without a word in it is given: somebody may be about to write it.
 const BLANK_PATIENCE: Duration = Duration::from_millis(250);
 
-/// How often one looks whether a lock is free: seldom when it takes long, for many may wait for the same.
-const PAUSE: Duration = Duration::from_millis(2);
-const LONGEST_PAUSE: Duration = Duration::from_millis(20);
-
 /// The most that is read of a lock file.
 const MAX_BYTES: u64 = 4_096;
 
-/// How often the lock file may vanish under our hands before we call it held.
+/// How often the lock file may vanish between two looks at it, and for how long, before we call it held.
 const MAX_ATTEMPTS: usize = 1_000;
+const VANISHING: Duration = Duration::from_secs(2);
 
 /// What marks a lock file as ours: without a kernel lock on it, its owner is dead, whatever its process id is used for
 /// now.
@@ -57,7 +55,7 @@ struct Holder {
 #[derive(Debug)]
 pub(crate) struct Lock {
     path: PathBuf,
-    file: File,
+    file: FileLock,
     refreshed: Instant,
 }
 
@@ -105,19 +103,13 @@ impl Lock {
 
     /// Waits up to `for_holders` for those who hold it, and up to `for_blanks` for a word in an empty lock file.
     fn within(target: &Path, for_holders: Duration, for_blanks: Duration) -> Result<Self, LockError> {
-        let start = Instant::now();
-        let mut vanished = 0;
-        loop {
-            let waited = start.elapsed();
-            match Self::attempt(target, waited)? {
-                Attempt::Taken(lock) => return Ok(lock),
-                Attempt::Held(pid) if waited >= for_holders => return Err(LockError::Held(pid)),
-                Attempt::Blank if waited >= for_blanks => return Err(LockError::Held(None)),
-                Attempt::Vanished if vanished == MAX_ATTEMPTS => return Err(LockError::Held(None)),
-                Attempt::Vanished => vanished += 1,
-                Attempt::Held(_) | Attempt::Blank => std::thread::sleep((waited / 4).clamp(PAUSE, LONGEST_PAUSE)),
-            }
-        }
+        prowess_files::poll(|waited| match Self::attempt(target, waited)? {
+            Attempt::Taken(lock) => Ok(Some(lock)),
+            Attempt::Held(pid) if waited >= for_holders => Err(LockError::Held(pid)),
+            Attempt::Blank if waited >= for_blanks => Err(LockError::Held(None)),
+            Attempt::Vanished if waited >= for_holders + VANISHING => Err(LockError::Held(None)),
+            Attempt::Held(_) | Attempt::Blank | Attempt::Vanished => Ok(None),
+        })
     }
 
     /// Tries once, after others were waited for this long.
@@ -125,11 +117,10 @@ impl Lock {
         let path = beside(target);
         let failed = |error| LockError::Io(path.clone(), error);
         let (file, is_new) = open(&path).map_err(failed)?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(rustix::io::Errno::WOULDBLOCK) => return Ok(Attempt::Held(read(&file).map(|one| one.pid))),
-            Err(error) => return Err(failed(error.into())),
-        }
+        let file = match FileLock::try_new(file).map_err(failed)? {
+            Ok(file) => file,
+            Err(held) => return Ok(Attempt::Held(read(&held).map(|one| one.pid))),
+        };
         if !is_at(&file, &path) {
             // Its last holder removed it between our opening and our locking.
             return Ok(Attempt::Vanished);
@@ -137,15 +128,9 @@ impl Lock {
         let claim = if is_new { Claim::Free } else { judge(&file).map_err(failed)? };
         match claim {
             Claim::Free => {}
-            Claim::Held(pid) => {
-                release(&file);
-                return Ok(Attempt::Held(Some(pid)));
-            }
+            Claim::Held(pid) => return Ok(Attempt::Held(Some(pid))),
             Claim::Blank if waited >= BLANK_PATIENCE => {}
-            Claim::Blank => {
-                release(&file);
-                return Ok(Attempt::Blank);
-            }
+            Claim::Blank => return Ok(Attempt::Blank),
         }
         let lock = Self { path: path.clone(), file, refreshed: Instant::now() };
         lock.write().map_err(failed)?;
@@ -182,20 +167,12 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // First the name, then the kernel lock, which goes with the descriptor: whoever opened the file before sees that
-        // it has lost its name. A name that stays is no harm, for the kernel lock is gone.
+        // First the name, then the kernel lock: a process that opened the file before sees that it has lost its name. A
+        // name that stays does no harm, for the kernel lock is gone.
         if self.is_held() {
             std::fs::remove_file(&self.path).ok();
         }
-        release(&self.file);
     }
-}
-
-/// Gives the kernel lock back. Closing the file is not enough: a process that another thread is just starting has a copy
-/// of the descriptor until it becomes its program.
-fn release(file: &File) {
-    // One that cannot be given back goes with the last descriptor.
-    flock(file, FlockOperation::Unlock).ok();
 }
 
 fn beside(target: &Path) -> PathBuf {

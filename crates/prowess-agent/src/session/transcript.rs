@@ -10,6 +10,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use prowess_files::Draft;
 use rustix::fs::OFlags;
 use serde_json::{Map, Value};
 
@@ -172,7 +173,7 @@ impl Transcript {
         self.file.sync_data().map_err(failed)?;
         if self.durability == Durability::NewFile {
             let folder = self.path.parent().unwrap_or(Path::new("."));
-            File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
+            prowess_files::sync_dir(folder).map_err(failed)?;
             self.durability = Durability::KnownFile;
         }
         self.is_news = true;
@@ -244,11 +245,11 @@ impl Transcript {
     /// Puts a whole file of the newest version in the place of this one. Says under which name the old one is kept.
     fn rewrite(&mut self, cwd: &Path, key: &str) -> std::io::Result<String> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
-        let mut fresh = tempfile::NamedTempFile::new_in(folder)?;
+        let mut draft = Draft::beside(&self.path)?;
         let mut header = entry::header(&self.id, &cwd.to_string_lossy(), key);
         header.extend(self.tree.header().cloned().unwrap_or_default());
         header.insert("version".to_owned(), VERSION.into());
-        let mut out = BufWriter::new(fresh.as_file_mut());
+        let mut out = BufWriter::new(&mut draft);
         write_json(&mut out, &header)?;
         let mut index = 0;
         let mut result = Ok(());
@@ -262,11 +263,12 @@ impl Transcript {
             result = write_json(&mut out, &line);
         })?;
         result?;
-        out.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()?;
+        out.flush()?;
+        drop(out);
         let name = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let kept = format!("{name}.bak-{}-{}", std::process::id(), crate::message::now());
         std::fs::hard_link(&self.path, folder.join(&kept))?;
-        fresh.persist(&self.path).map_err(|error| error.error)?;
+        draft.commit()?;
         self.file = open_file(&self.path)?;
         self.ending = Ending::Whole;
         Ok(kept)

@@ -13,7 +13,7 @@ use super::place::real_path;
 /// The most that is written into one file, in bytes.
 pub(crate) const MAX_FILE_BYTES: usize = 4 * 1024 * 1024;
 
-/// Puts `bytes` at `real`, a path without links, and makes the folders above it. What was there is replaced at once or
+/// Puts `bytes` at `real`, a path without symlinks, and makes the folders above it. What was there is replaced at once or
 /// not at all; `was` is what the caller knows of it, and anything else there now is left alone.
 pub(crate) fn save(real: &Path, bytes: &[u8], was: Option<&Metadata>) -> io::Result<()> {
     let (Some(parent), Some(name)) = (real.parent(), real.file_name()) else {
@@ -38,7 +38,8 @@ pub(crate) fn save(real: &Path, bytes: &[u8], was: Option<&Metadata>) -> io::Res
         if let Some(mode) = mode {
             rustix::fs::fchmod(&file, mode)?;
         }
-        Ok(rustix::fs::renameat(&folder, &temporary, &folder, name)?)
+        rustix::fs::renameat(&folder, &temporary, &folder, name)?;
+        folder.sync_all()
     })();
     if stored.is_err() {
         // The error that counts is the one that brought us here.

@@ -9,8 +9,6 @@ use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
-use crate::files;
-
 /// The largest file that is read.
 const MAX_BYTES: u64 = 256 * 1024;
 
@@ -39,7 +37,7 @@ impl Journal {
     pub(super) fn save(&self, open: impl FnOnce() -> Vec<String>) {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let text = json!({"version": 1, "open": open()}).to_string();
-        if let Err(error) = files::replace(&self.path, &text) {
+        if let Err(error) = prowess_files::replace(&self.path, text.as_bytes()) {
             // Without it late answers are "unknown" and not "expired"; both allow nothing.
             tracing::warn!("open questions cannot be written to {}: {error}", self.path.display());
         }

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use thiserror::Error;
 
 use super::Options;
-use crate::files;
 
 /// The largest file that is read.
 const MAX_BYTES: u64 = 64 * 1024;
@@ -50,7 +49,7 @@ impl NodeState {
         after["displayName"] = state.display_name.clone().into();
         after["gateway"] = gateway(&options.url);
         if after != before {
-            files::replace(&path, &format!("{after:#}\n")).map_err(failed)?;
+            prowess_files::replace(&path, format!("{after:#}\n").as_bytes()).map_err(failed)?;
         }
         Ok(state)
     }

@@ -10,7 +10,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use prowess_agent::message::now;
 use serde_json::{Map, Value, json};
 
-use crate::files;
 use crate::hub::Guest;
 
 /// How many nodes are remembered.
@@ -117,7 +116,7 @@ impl Known {
         // Whoever writes last has seen what came last.
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let file: Map<String, Value> = self.lock().iter().map(|(id, node)| (id.clone(), node.clone())).collect();
-        if let Err(error) = files::replace(&self.path, &format!("{:#}\n", Value::Object(file))) {
+        if let Err(error) = prowess_files::replace(&self.path, format!("{:#}\n", Value::Object(file)).as_bytes()) {
             // A name is lost with the next start; nothing else depends on it.
             tracing::warn!("nodes cannot be written to {}: {error}", self.path.display());
         }

@@ -6,29 +6,33 @@
 mod scribe;
 
 use std::collections::HashMap;
-use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs::File;
+use std::io::{BufRead, BufReader, ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use prowess_agent::message::now;
 use prowess_agent::session::SessionKey;
+use prowess_files::{Draft, Holder, Lock, LockError};
 use serde_json::{Value, json};
 use thiserror::Error;
 use tokio::sync::oneshot;
 
 use super::known::{Ended, How, Run};
-use crate::files::Held;
 use scribe::{Order, Scribe};
 
 /// What is said of a run that a gateway left behind.
 pub(crate) const LEFT_BEHIND: &str =
     "the gateway stopped before this run was done; its session has what was finished until then";
 
-/// How many bytes of a journal are read.
+/// How many bytes of a journal are read: the last ones, for the newest lines are what a crash leaves open.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
+
+/// How long to wait for another gateway. A command that a killed gateway was just starting has its descriptors until it
+/// executes its program.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The largest answer that is kept whole.
 const MAX_ANSWER: usize = 64 * 1024;
@@ -64,8 +68,8 @@ pub(crate) struct Past {
 #[derive(Debug, Error)]
 pub enum JournalError {
     /// Another gateway writes it.
-    #[error("another gateway is running with the files in {}; end it first, or choose another state directory", .0.display())]
-    Taken(PathBuf),
+    #[error("another gateway ({}) uses the files in {}; stop it first, or choose another state directory", .1, .0.display())]
+    Taken(PathBuf, Holder),
     /// The system refused.
     #[error("{}: {source}; make it writable", path.display())]
     Io {
@@ -81,10 +85,11 @@ impl Journal {
     pub(crate) fn open(folder: &Path) -> Result<(Self, Vec<Past>), JournalError> {
         let path = folder.join("runs.jsonl");
         let failed = |source| JournalError::Io { path: path.clone(), source };
-        DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
-        let lock = Held::take(&folder.join("runs.lock")).map_err(failed)?;
-        let lock = lock.ok_or_else(|| JournalError::Taken(folder.to_owned()))?;
-        let mut past = read(&path).map_err(failed)?;
+        let lock = Lock::acquire(&folder.join("runs.lock"), PATIENCE).map_err(|error| match error {
+            LockError::Held { holder, .. } => JournalError::Taken(folder.to_owned(), holder),
+            LockError::Io { path, source } => JournalError::Io { path, source },
+        })?;
+        let mut past = read(&path, MAX_BYTES).map_err(failed)?;
         for one in &mut past {
             let begun = one.begun;
             one.ended.get_or_insert_with(|| Ended::failed(&one.run, Some(begun), LEFT_BEHIND));
@@ -156,16 +161,19 @@ fn ended_line(run: &str, ended: &Ended) -> Value {
     json!({"run": run, "started": ended.started, "ended": ended.at, "how": how, "why": why, "payload": payload})
 }
 
-/// All runs of a journal, in the order in which they began. Lines that are torn or make no sense are stepped over.
-fn read(path: &Path) -> std::io::Result<Vec<Past>> {
-    let file = match File::open(path) {
+/// The runs in the last `limit` bytes of a journal, in the order in which they began. Lines that are torn or make no
+/// sense are skipped.
+fn read(path: &Path, limit: u64) -> std::io::Result<Vec<Past>> {
+    let mut file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
+    let surplus = file.metadata()?.len().saturating_sub(limit);
+    file.seek(SeekFrom::Start(surplus))?;
     let mut runs: Vec<Past> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
-    for line in BufReader::new(file.take(MAX_BYTES)).split(b'\n') {
+    for line in BufReader::new(file).split(b'\n') {
         let Ok(line) = serde_json::from_slice::<Value>(&line?) else { continue };
         let Some(run) = line["run"].as_str() else { continue };
         match (line["begun"].as_u64(), places.get(run)) {
@@ -216,10 +224,8 @@ fn newest(mut runs: Vec<Past>) -> Vec<Past> {
     runs
 }
 
-/// Puts a journal with these runs in the place of the old one, whole.
+/// Replaces the journal with one that has these runs. Returns it, open at its end, and how many lines it has.
 fn rewrite(path: &Path, runs: &[Past]) -> std::io::Result<(File, usize)> {
-    let beside = path.with_extension("jsonl.new");
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
     let mut text = Vec::new();
     let mut lines = 0;
     for one in runs {
@@ -230,10 +236,9 @@ fn rewrite(path: &Path, runs: &[Past]) -> std::io::Result<(File, usize)> {
             lines += 1;
         }
     }
-    file.write_all(&text)?;
-    file.sync_data()?;
-    std::fs::rename(&beside, path)?;
-    Ok((OpenOptions::new().append(true).open(path)?, lines))
+    let mut draft = Draft::beside(path)?;
+    draft.write_all(&text)?;
+    Ok((draft.commit()?, lines))
 }
 
 #[cfg(test)]
@@ -295,7 +300,7 @@ mod tests {
         let tree = Tree::new();
         let folder = tree.path("gateway");
         let (journal, _) = Journal::open(&folder).expect("a journal");
-        assert!(matches!(Journal::open(&folder), Err(JournalError::Taken(_))));
+        assert!(matches!(Journal::open(&folder), Err(JournalError::Taken(..))));
         journal.close();
         let (_other, _) = Journal::open(&folder).expect("it was let go");
         let Begun::New(late) = Known::default().begin("late", &SessionKey::new("main", "main")) else { panic!("new") };
@@ -305,6 +310,20 @@ mod tests {
         assert_eq!(ended.how, How::Failed(LEFT_BEHIND.to_owned()), "as the next gateway would say");
         let written = std::fs::read_to_string(folder.join("runs.jsonl")).expect("a journal");
         assert_eq!(written, "", "who let go writes nothing");
+    }
+
+    #[test]
+    fn the_size_bound_keeps_the_newest_lines() {
+        let line = |run: &str| format!("{}\n", begun_line(run, &SessionKey::new("main", "main"), 1));
+        let text = line("old") + &line("new");
+        let tree = Tree::new().file("runs.jsonl", &text);
+        let runs = |limit: usize| -> Vec<String> {
+            let past = read(&tree.path("runs.jsonl"), limit as u64).expect("a journal");
+            past.into_iter().map(|one| one.run).collect()
+        };
+        assert_eq!(runs(text.len()), ["old", "new"]);
+        assert_eq!(runs(text.len() - 1), ["new"], "half a line is none");
+        assert_eq!(runs(line("new").len()), ["new"]);
     }
 
     #[test]

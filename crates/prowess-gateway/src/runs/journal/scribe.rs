@@ -4,17 +4,17 @@
 //! begins one is told when that is on the disk itself.
 
 use std::collections::HashSet;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
+use prowess_files::Lock;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::{begun_line, ended_line, newest, read, rewrite};
-use crate::files::Held;
+use super::{MAX_BYTES, begun_line, ended_line, newest, read, rewrite};
 use crate::runs::known::{Ended, Run};
 
 /// How many lines there may be before those that no longer matter are thrown away.
@@ -39,8 +39,10 @@ pub(super) struct Scribe {
     path: PathBuf,
     file: File,
     /// Keeps others out.
-    _lock: Held,
+    _lock: Lock,
     lines: usize,
+    /// With how many lines the journal is compacted.
+    compact_at: usize,
     /// Ends that could not be written yet.
     owed: Vec<Value>,
     /// Whether the last line may be half a line.
@@ -48,8 +50,8 @@ pub(super) struct Scribe {
 }
 
 impl Scribe {
-    pub(super) fn new(path: PathBuf, file: File, lock: Held, lines: usize) -> Self {
-        Self { path, file, _lock: lock, lines, owed: Vec::new(), is_torn: false }
+    pub(super) fn new(path: PathBuf, file: File, lock: Lock, lines: usize) -> Self {
+        Self { path, file, _lock: lock, lines, compact_at: MAX_LINES, owed: Vec::new(), is_torn: false }
     }
 
     /// Writes until nobody can send orders any more, and lets go of the journal.
@@ -104,6 +106,7 @@ impl Scribe {
         for (run, ended) in over {
             run.end(ended);
         }
+        self.compact();
     }
 
     fn write(&mut self, lines: &[Value], is_begin: bool) -> std::io::Result<()> {
@@ -119,18 +122,33 @@ impl Scribe {
         if is_begin {
             self.file.sync_data()?;
         }
-        if self.lines > MAX_LINES {
-            let (file, lines) = rewrite(&self.path, &newest(read(&self.path)?))?;
-            (self.file, self.lines) = (file, lines);
-        }
         Ok(())
+    }
+
+    /// Throws away lines that no longer matter. If that fails, the journal is as good as before, only longer: the lines
+    /// that were just written count, and a later batch tries again.
+    fn compact(&mut self) {
+        if self.lines <= self.compact_at {
+            return;
+        }
+        match read(&self.path, MAX_BYTES).and_then(|runs| rewrite(&self.path, &newest(runs))) {
+            Ok((file, lines)) => (self.file, self.lines, self.compact_at) = (file, lines, MAX_LINES.max(2 * lines)),
+            Err(error) => {
+                tracing::warn!("the journal of runs cannot be compacted: {error}");
+                self.compact_at = self.lines + MAX_LINES;
+                // It may have been replaced before it failed; a journal without a name must not be written on.
+                if let Ok(file) = OpenOptions::new().append(true).open(&self.path) {
+                    self.file = file;
+                }
+            }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs::OpenOptions;
     use std::sync::mpsc;
+    use std::time::Duration;
 
     use prowess_agent::session::SessionKey;
     use prowess_testkit::Tree;
@@ -163,8 +181,26 @@ mod tests {
         assert!(text.contains("going on") && text.lines().count() == 1, "{text}");
     }
 
-    fn held(tree: &Tree) -> Held {
-        Held::take(&tree.path("lock")).expect("a file").expect("it is free")
+    fn held(tree: &Tree) -> Lock {
+        Lock::acquire(&tree.path("lock"), Duration::ZERO).expect("it is free")
+    }
+
+    #[test]
+    fn a_failed_compaction_refuses_no_run() {
+        let tree = Tree::new().file("runs.jsonl", "");
+        let open = |name: &str| OpenOptions::new().read(true).append(true).open(tree.path(name)).expect("a file");
+        // Compaction looks for the journal under another name, finds a directory, and fails.
+        std::fs::create_dir(tree.path("directory")).expect("a directory");
+        let mut scribe = Scribe::new(tree.path("directory"), open("runs.jsonl"), held(&tree), MAX_LINES);
+        let known = Known::default();
+        for id in ["first", "second"] {
+            let (answer, mut told) = oneshot::channel();
+            scribe.take(vec![Order::Begun(run(&known, id), answer)]);
+            assert_eq!(told.try_recv().expect("an answer"), Ok(()), "{id}");
+        }
+        let text = std::fs::read_to_string(tree.path("runs.jsonl")).expect("a journal");
+        assert_eq!(text.lines().count(), 2, "{text}");
+        assert_eq!(scribe.lines, MAX_LINES + 2);
     }
 
     /// A disk that is full for a while: the beginning is refused, the end is written later, and no other line is lost.
