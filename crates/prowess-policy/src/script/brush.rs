@@ -28,11 +28,18 @@ const MAX_DIGITS: usize = 9;
 
 /// Notes a doubt unless brush sees exactly `segments` in `text`.
 pub(super) fn confirm(text: &str, segments: &[Segment], doubts: &mut Doubts) {
+    confirm_by(parse, text, segments, doubts);
+}
+
+fn confirm_by(parse: fn(&str) -> Option<Program>, text: &str, segments: &[Segment], doubts: &mut Doubts) {
     let whole = Span { start: 0, end: text.len() };
     if !is_bearable(text) {
         return doubts.push(whole, DoubtKind::Disagreement);
     }
-    let Some(program) = parse(text) else { return doubts.push(whole, DoubtKind::Syntax) };
+    // No text is known that makes brush panic and gets here. If there is one, it is not a command we understand, and it
+    // must not end the process.
+    let parsed = catch_unwind(AssertUnwindSafe(|| parse(text)));
+    let Some(program) = parsed.ok().flatten() else { return doubts.push(whole, DoubtKind::Syntax) };
     let ours = segments.iter().map(|segment| Shape::of_segment(text, segment));
     if !shapes(&program).is_some_and(|theirs| theirs.into_iter().eq(ours)) {
         doubts.push(whole, DoubtKind::Disagreement);
@@ -41,8 +48,7 @@ pub(super) fn confirm(text: &str, segments: &[Segment], doubts: &mut Doubts) {
 
 fn parse(text: &str) -> Option<Program> {
     let options = ParserOptions { enable_extended_globbing: false, ..ParserOptions::default() };
-    // No text is known that makes it panic and gets here. If there is one, it is not a command we understand.
-    catch_unwind(AssertUnwindSafe(|| Parser::new(text.as_bytes(), &options).parse_program().ok())).ok().flatten()
+    Parser::new(text.as_bytes(), &options).parse_program().ok()
 }
 
 /// Whether brush can read `text` quickly and without panic, even if it sees other quotes in it than we do.
@@ -183,5 +189,27 @@ fn raw(target: &IoFileRedirectTarget) -> Option<&str> {
     match target {
         IoFileRedirectTarget::Filename(word) | IoFileRedirectTarget::Duplicate(word) => Some(&word.value),
         IoFileRedirectTarget::Fd(_) | IoFileRedirectTarget::ProcessSubstitution(..) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_in_the_second_grammar_is_a_doubt() {
+        let mut doubts = Doubts::default();
+        confirm_by(|_| panic!("on purpose"), "ls", &[], &mut doubts);
+        assert!(!doubts.is_empty());
+    }
+
+    /// The guard above is void where a panic aborts.
+    #[test]
+    fn panics_unwind_in_every_profile() {
+        let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml");
+        let manifest = std::fs::read_to_string(manifest).expect("the manifest of the workspace");
+        assert!(manifest.contains("[profile.release]") && manifest.contains("[profile.dist]"));
+        let aborts = manifest.lines().find(|line| line.trim_start().starts_with("panic"));
+        assert_eq!(aborts, None);
     }
 }

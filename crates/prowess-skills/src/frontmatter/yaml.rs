@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use granit_parser::{Event, Parser, ScalarStyle, Span, Tag};
 use serde_json::{Map, Value};
@@ -59,6 +60,18 @@ pub(crate) fn mapping(text: &str) -> Result<Vec<Pair>, YamlError> {
 
 /// The same for a part of a block whose other parts unfold to `spent` already, so that the whole is bounded.
 pub(crate) fn part(text: &str, spent: &mut usize) -> Result<Vec<Pair>, YamlError> {
+    guarded(|| compose(text, spent))
+}
+
+/// What `read` finds. A panic in the YAML crate is the fault of one file, and must not take the others along.
+fn guarded<T>(read: impl FnOnce() -> Result<T, YamlError>) -> Result<T, YamlError> {
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| {
+        let reason = "the YAML parser failed on this text; write it more simply".to_owned();
+        Err(YamlError { line: 1, column: 1, reason, fault: Fault::Syntax })
+    })
+}
+
+fn compose(text: &str, spent: &mut usize) -> Result<Vec<Pair>, YamlError> {
     let options = granit_parser::options! { flow_nesting_limit: MAX_DEPTH, block_nesting_limit: MAX_DEPTH };
     let mut composer =
         Composer { parser: Parser::new_from_str_with_options(text, options), anchors: HashMap::new(), cost: *spent };
@@ -339,6 +352,12 @@ mod tests {
     fn value(text: &str) -> Value {
         let pairs = mapping(text).expect("valid");
         pairs.into_iter().map(|pair| (pair.key.into_owned(), pair.value)).collect::<Map<_, _>>().into()
+    }
+
+    #[test]
+    fn a_panic_of_the_parser_is_an_error_of_the_text() {
+        let failed = guarded(|| -> Result<(), YamlError> { panic!("on purpose") });
+        assert_eq!(failed.map_err(|error| error.fault), Err(Fault::Syntax));
     }
 
     #[test]
