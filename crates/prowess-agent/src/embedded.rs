@@ -109,6 +109,14 @@ impl Embedded {
     /// The answer, whole.
     fn answer(&self, request: &Request<'_>) -> Answer {
         let mut answer = plan::answer(self, request);
+        // Once in a conversation is enough.
+        if request
+            .messages
+            .iter()
+            .any(|message| matches!(message, Message::Assistant(said) if said.text().contains(say::WHAT_I_AM)))
+        {
+            answer.text = answer.text.replace(say::WHAT_I_AM, "").trim_end().to_owned();
+        }
         let allowed = request.max_tokens.map_or(MAX_TOKENS, |asked| asked.min(MAX_TOKENS));
         if count(&answer.text) > allowed {
             let bytes = usize::try_from(allowed).unwrap_or(usize::MAX);
@@ -134,7 +142,7 @@ impl Model for Embedded {
     }
 
     fn stream<'a>(&'a self, request: Request<'a>) -> BoxStream<'a, Result<Delta, ModelError>> {
-        let deltas = stream::once(async move { stream::iter(self.answer(&request).deltas()) });
+        let deltas = stream::once(async move { stream::iter(blocking(|| self.answer(&request)).deltas()) });
         deltas.flatten().map(Ok).boxed()
     }
 }
@@ -172,4 +180,13 @@ fn json(value: &Value) -> u64 {
 
 fn count(text: &str) -> u64 {
     u64::try_from(tokens(text)).unwrap_or(u64::MAX)
+}
+
+/// Does `work`, which judges commands and so looks at the disk, without holding up other tasks where there are threads
+/// for them.
+fn blocking<T>(work: impl FnOnce() -> T) -> T {
+    match tokio::runtime::Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
+        Ok(tokio::runtime::RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
+        Ok(_) | Err(_) => work(),
+    }
 }

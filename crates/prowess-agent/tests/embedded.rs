@@ -141,6 +141,8 @@ fn the_bundled_skills_are_picked_by_what_they_are_for() {
         ("check the weather in Shanghai", Some("weather")),
         ("What's the temperature in Porto right now?", Some("weather")),
         ("will it rain in Berlin tomorrow", Some("weather")),
+        ("do I need an umbrella tomorrow in Porto?", Some("weather")),
+        ("上海天气怎么样", Some("weather")),
         ("list the open pull requests of cli/cli", Some("github")),
         ("why did the CI check fail on my pull request", Some("github")),
         ("create a GitHub issue about the login", Some("github")),
@@ -177,13 +179,48 @@ fn the_weather_in_shanghai_is_shown() {
     for part in [
         "section \"Quick answer: wttr.in\"",
         "```bash\ncurl -fsS --max-time 15 'https://wttr.in/Shanghai?m&format=",
-        "`Shanghai` is in place of `Porto,Portugal`",
+        "replaced `Porto,Portugal` with `Shanghai`",
         "Nothing was run. With `--act`",
         "not a language model",
-        "ANTHROPIC_API_KEY",
     ] {
         assert!(answer.contains(part), "{part} is not in:\n{answer}");
     }
+}
+
+#[test]
+fn a_request_in_chinese_says_where() {
+    let messages = Talk::new(all_bundled(), Act::Run).say("上海天气怎么样");
+    let (tool, command) = called(&messages).pop().expect("a command");
+    assert_eq!(tool, "exec", "{}", last(&messages));
+    assert!(command.contains("wttr.in/%E4%B8%8A%E6%B5%B7?"), "{command}");
+}
+
+#[test]
+fn it_says_in_one_line_and_once_what_it_is() {
+    let talk = Talk::new(all_bundled(), Act::Show);
+    let mut messages = talk.say("hello");
+    let first = last(&messages);
+    let line = first.lines().find(|line| line.contains("not a language model")).expect("it says so");
+    assert!(line.len() <= 100 && first.ends_with(line), "{first}");
+    messages.push(Message::User(User { content: vec![Block::text("hello again")], timestamp: 0 }));
+    let system = talk.store.current().snapshot.prompt().text.clone();
+    let again = ask(&Embedded::new(talk.store.clone(), talk.act), &system, &messages, &talk.tools);
+    assert!(!again.text().is_empty() && !again.text().contains("not a language model"), "{}", again.text());
+}
+
+#[test]
+fn what_must_not_be_done_is_never_the_answer_and_blanks_are_never_run() {
+    let tree = prowess_testkit::Tree::new().file(
+        "skills/lark/SKILL.md",
+        "---\nname: lark\ndescription: Send and reply to Lark messages.\n---\n# Lark\n\n## MUST NOT DO\n\n\
+         Never reply to a Lark message twice.\n\n```bash\nlark reply --all\n```\n\n## Reply\n\n\
+         ```bash\nlark reply om_xxx\n```\n",
+    );
+    let talk = Talk::new(store(&tree.path("skills"), &[]), Act::Run);
+    let messages = talk.say("reply to the lark message");
+    let answer = last(&messages);
+    assert!(called(&messages).iter().all(|(tool, _)| tool != "exec"), "{answer}");
+    assert!(answer.contains("does not say what to use for `om_xxx`") && !answer.contains("twice"), "{answer}");
 }
 
 #[test]
@@ -210,7 +247,7 @@ fn it_is_run_when_it_may() {
 fn an_example_is_never_run_for_what_was_asked() {
     let messages = Talk::new(all_bundled(), Act::Run).say("how is the weather");
     assert_eq!(called(&messages).len(), 1);
-    assert!(last(&messages).contains("does not say what goes in place of `Porto,Portugal`"), "{}", last(&messages));
+    assert!(last(&messages).contains("does not say what to use for `Porto,Portugal`"), "{}", last(&messages));
 }
 
 #[test]
@@ -225,14 +262,14 @@ fn a_refusal_says_what_would_allow_it() {
         "{answer}"
     );
     let by_list = |_: &str| {
-        ("exec denied: a person has to say, and nobody answered.".to_owned(), true, json!({"rule": "allowed-tools"}))
+        ("exec denied: needs approval, and nobody answered.".to_owned(), true, json!({"rule": "allowed-tools"}))
     };
     let messages = Talk { exec: by_list, ..Talk::new(all_bundled(), Act::Run) }.say("weather in Shanghai");
     let answer = last(&messages);
     assert!(answer.contains("was refused and has not run") && !answer.contains("approvals allow"), "{answer}");
     let pending = |_: &str| ("Approval required (id 1).".to_owned(), false, json!({"status": "approval-pending"}));
     let messages = Talk { exec: pending, ..Talk::new(all_bundled(), Act::Run) }.say("weather in Shanghai");
-    assert!(last(&messages).contains("waits for your yes"), "{}", last(&messages));
+    assert!(last(&messages).contains("is waiting for your approval"), "{}", last(&messages));
 }
 
 #[test]

@@ -126,7 +126,10 @@ fn mark_placeholders(command: &str, slots: &mut Vec<Slot>) -> String {
         let before = &rest[..all.start()];
         let named = (1..found.len()).find_map(|group| found.get(group)).map_or("", |name| name.as_str());
         let is_one = slots.len() < MAX_SLOTS && stands_alone(before, all.as_str(), &rest[all.end()..]);
-        let kind = Kind::of(named).filter(|kind| is_one && !is_program_text(*kind, before, all.as_str()));
+        // In angle brackets everything is a placeholder, whatever it is called; `<in >out` is a redirection.
+        let is_bracketed = all.as_str().starts_with('<') && !named.ends_with(' ');
+        let kind = Kind::of(named).or(is_bracketed.then_some(Kind::Unsaid));
+        let kind = kind.filter(|kind| is_one && !is_program_text(*kind, before, all.as_str()));
         text.push_str(before);
         match kind {
             Some(kind) => {
@@ -255,7 +258,7 @@ fn pattern(pattern: &str) -> Regex {
 
 static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"<([A-Za-z][A-Za-z0-9_ /|.-]{0,40})>|\{\{?([A-Za-z][A-Za-z0-9_-]{0,30})\}\}?|(?i:\b(your[-_][a-z][a-z_-]{0,30}))|(path/to/[A-Za-z0-9._/-]{1,60})|\b(OWNER/REPO|owner/repo|[A-Z][A-Z_]{1,30})",
+        r"<([A-Za-z][A-Za-z0-9_ /|.-]{0,40})>|\{\{?([A-Za-z][A-Za-z0-9_-]{0,30})\}\}?|(?i:\b(your[-_][a-z][a-z_-]{0,30}))|(path/to/[A-Za-z0-9._/-]{1,60})|\b((?:[A-Za-z]{1,10}[_-])?[xX]{3,})\b|\b(OWNER/REPO|owner/repo|[A-Z][A-Z_]{1,30})",
     )
 });
 static ADDRESS: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(?:[a-z]+://|[a-z0-9-]+(?:\.[a-z0-9-]+)+/)"));
@@ -327,6 +330,12 @@ mod tests {
             ("gh pr list -R OWNER/REPO", "show my pull requests", "OWNER/REPO"),
             ("curl -G x -d latitude=41.15", "weather in Paris", "latitude=41.15"),
             ("tool --token YOUR_TOKEN", "do it in Paris", "YOUR_TOKEN"),
+            ("tool -H 'Authorization: Bearer YOUR_KEY'", "do it in Paris", "YOUR_KEY"),
+            ("send --message-id om_xxx", "do it in Paris", "om_xxx"),
+            ("send '{\"chat\":\"oc_xxxx\"}'", "do it in Paris", "oc_xxxx"),
+            ("show <open_id>", "do it in Paris", "<open_id>"),
+            ("curl https://a.b/messages/{message_id}", "do it in Paris", "{message_id}"),
+            ("sort <names >sorted", "do it in Paris", ""),
             ("echo <city", "weather in Paris", ""),
             ("tmux list -F '#{session_name}' \"${CITY}\" $CITY", "in Paris", ""),
             ("awk '{print $1}' | jq '{id}'", "in Paris", ""),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use prowess_skills::Skill;
 
-use super::words::{Word, cut, stems, strength, words};
+use super::words::{Word, cut, stems, strength, topic, words};
 
 /// What a word in a skill's name is worth, in its description, and where that says when to use it.
 const NAME: f64 = 3.0;
@@ -88,7 +88,7 @@ impl Index {
 
     /// The skills that have anything to do with `request`, best first.
     pub(crate) fn rank(&self, request: &str) -> Vec<Fit> {
-        let asked = distinct(words(request));
+        let asked = distinct(words(request).into_iter().map(|word| self.known_word(word)).collect());
         let mut fits: Vec<Fit> = (0..self.entries.len()).filter_map(|place| self.fit(place, &asked)).collect();
         // Places break ties, so that the order is the same every time.
         fits.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.place.cmp(&b.place)));
@@ -133,6 +133,16 @@ impl Index {
     }
 
     /// From nearly 0 for a word that all skills have to 1 for one that a single skill has.
+    /// `word`, or what it is about where only that is known: an umbrella is about the weather.
+    fn known_word(&self, word: Word) -> Word {
+        match topic(&word.stem) {
+            Some(topic) if !self.known.contains_key(&word.stem) && self.known.contains_key(topic) => {
+                Word { stem: topic.to_owned(), ..word }
+            }
+            Some(_) | None => word,
+        }
+    }
+
     fn rarity(&self, stem: &str) -> f64 {
         let all = number(self.entries.len());
         let weight = |skills: f64| (1.0 + (all - skills + 0.5) / (skills + 0.5)).ln();
@@ -249,6 +259,21 @@ mod tests {
             ("🦀🦀🦀", None),
         ] {
             assert_eq!(picked(MADE_UP, request), skill, "{request}");
+        }
+    }
+
+    #[test]
+    fn a_request_need_not_have_the_words_of_the_skill() {
+        let skills =
+            &[("weather", "Current weather and forecasts for any place."), ("notes", "Keep notes in a folder.")];
+        for (request, skill) in [
+            ("do I need an umbrella tomorrow in Porto?", Some("weather")),
+            ("上海天气怎么样", Some("weather")),
+            ("明天北京会下雨吗", Some("weather")),
+            ("Wie wird das Wetter in Köln?", Some("weather")),
+            ("我想买一只猫", None),
+        ] {
+            assert_eq!(picked(skills, request), skill, "{request}");
         }
     }
 

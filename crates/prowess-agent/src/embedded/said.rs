@@ -146,7 +146,8 @@ impl Kind {
             "id" | "name" | "token" | "key" | "api-key" | "date" | "user" | "username" | "branch" | "tag" | "sha"
             | "session" | "session-id" | "target" | "value" | "output" | "channel" | "account" | "project"
             | "run-id" => Self::Unsaid,
-            _ if own.is_some() || name.starts_with(char::is_lowercase) && name.contains(['-', ' ']) => Self::Unsaid,
+            _ if own.is_some() || lower.ends_with("xxx") => Self::Unsaid,
+            _ if name.starts_with(char::is_lowercase) && lower.contains('-') => Self::Unsaid,
             _ => return None,
         })
     }
@@ -280,6 +281,9 @@ fn place(form: Form, text: &str) -> Option<String> {
             found.extend(named(&words[place + 1..]).or_else(|| small(&preposition, &words[place + 1..])));
         }
     }
+    if found.is_empty() {
+        found.extend(before_weather(text));
+    }
     if found.is_empty() && form == Form::Arguments {
         let all: Vec<&str> = words.iter().copied().take_while(|word| !is_time(word)).collect();
         let is_short = (1..=MAX_PLACE_WORDS).contains(&all.len());
@@ -287,6 +291,36 @@ fn place(form: Form, text: &str) -> Option<String> {
         found.extend((is_short && is_name).then(|| all.join(" ").trim_matches(SURROUNDING).to_owned()));
     }
     only(found.into_iter())
+}
+
+/// The place in `上海天气怎么样` or `明天北京会下雨吗`: what stands before the weather, without times and particles.
+fn before_weather(text: &str) -> Option<String> {
+    let about = ["天气", "天氣", "天気", "气温", "氣溫", "下雨", "下雪"];
+    let end = about.iter().filter_map(|word| text.find(word)).min()?;
+    let mut place = text[..end].rsplit(|c: char| !c.is_alphabetic()).next()?;
+    let around = [
+        "请问",
+        "我想知道",
+        "查一下",
+        "查询",
+        "今天",
+        "明天",
+        "后天",
+        "今日",
+        "明日",
+        "现在",
+        "会不会",
+        "会",
+        "要",
+        "的",
+        "の",
+    ];
+    while let Some(rest) = around.iter().find_map(|word| place.strip_prefix(word).or_else(|| place.strip_suffix(word)))
+    {
+        place = rest;
+    }
+    let count = place.chars().count();
+    ((2..=8).contains(&count) && !place.is_ascii()).then(|| place.to_owned())
 }
 
 /// A place written as a name: `New York`, `Rio de Janeiro`, `Porto, Portugal`.

@@ -14,10 +14,9 @@ use super::words::{cut, tail};
 use crate::message::{Block, Message, ToolCall, ToolReply};
 use crate::tool::{BY_LIST, RULE};
 
-/// What it is, said in every answer that ends a turn.
-const WHAT_I_AM: &str = "This is the embedded planner, not a language model: it picks a skill by its words and shows \
-    what the skill says; it does not think. For a model, set ANTHROPIC_API_KEY or OPENAI_API_KEY, or configure one \
-    under `models.providers` (`prowess models` shows what is there).";
+/// What it is, said once in a conversation.
+pub(super) const WHAT_I_AM: &str =
+    "This is the embedded planner, not a language model; `prowess models` shows how to use one.";
 
 /// How many words of a request are named as the reason.
 const MAX_WORDS: usize = 5;
@@ -140,7 +139,7 @@ pub(super) fn shown(found: &Found<'_>, next: &Next) -> String {
 
 /// A command is run next.
 pub(super) fn running(found: &Found<'_>, command: &Filled) -> String {
-    let changed: Vec<String> = command.given.iter().map(|(was, now)| format!("`{now}` in place of `{was}`")).collect();
+    let changed: Vec<String> = command.given.iter().map(|(was, now)| format!("`{now}` instead of `{was}`")).collect();
     let changed = if changed.is_empty() { String::new() } else { format!(", with {}", changed.join(", ")) };
     format!("Running what the skill \"{}\" says{changed}.", found.name)
 }
@@ -241,7 +240,7 @@ fn about_blanks(commands: &[Filled]) -> Option<String> {
     let (mut filled, mut open) = (Vec::new(), Vec::new());
     for command in commands {
         for (was, now) in &command.given {
-            let said = format!("`{now}` is in place of `{was}`");
+            let said = format!("replaced `{was}` with `{now}`");
             if !filled.contains(&said) {
                 filled.push(said);
             }
@@ -258,10 +257,8 @@ fn about_blanks(commands: &[Filled]) -> Option<String> {
         sentences.push(format!("From your request: {}.", filled.join(", ")));
     }
     if !open.is_empty() {
-        sentences.push(format!(
-            "Put your own value in place of {}; the request does not say it for certain.",
-            listed(&open)
-        ));
+        sentences
+            .push(format!("Replace {} with your own value; the request does not say it for certain.", listed(&open)));
     }
     (!sentences.is_empty()).then(|| sentences.join(" "))
 }
@@ -282,7 +279,7 @@ fn hint(found: &Found<'_>, next: &Next) -> Option<String> {
             words.join(", ")
         ),
         Next::Open => format!(
-            "Nothing was run: the request does not say what goes in place of {}. Say it, and ask again.",
+            "Nothing was run: the request does not say what to use for {}. Say it, and ask again.",
             listed(&first.open.iter().map(|was| format!("`{was}`")).collect::<Vec<_>>())
         ),
     })

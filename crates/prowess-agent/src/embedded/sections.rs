@@ -194,10 +194,20 @@ fn suitability(section: &Section<'_>, request: &str) -> f64 {
     commands * kind * place
 }
 
-/// Whether a section says what the skill is not for.
+/// What the headings of sections say that tell what must not be done.
+#[rustfmt::skip]
+const EXCLUDING: [&str; 16] = [
+    "do not", "dont", "not for", "when not", "not to use", "never", "must not", "mustnt", "should not", "shouldnt",
+    "forbidden", "prohibited", "anti-pattern", "avoid", "禁止", "不要",
+];
+
+/// Whether a section, or one that it is part of, says what the skill is not for.
 fn excludes(section: &Section<'_>) -> bool {
-    let title = section.title.to_lowercase().replace(['\'', '’', '*', '_'], "");
-    ["do not use", "dont use", "not for", "when not", "not to use", "never"].iter().any(|words| title.contains(words))
+    let says = |title: &str| {
+        let title = title.to_lowercase().replace(['\'', '’', '*', '_'], "");
+        EXCLUDING.iter().any(|words| title.contains(words))
+    };
+    section.path.iter().any(|(_, title)| says(title))
 }
 
 struct Compared {

@@ -139,6 +139,26 @@ const STOP: &[&str] = &[
     "while", "who", "whom", "whose", "why", "wie", "will", "with", "would", "yes", "you", "your", "yours", "zu",
 ];
 
+/// What a word of a request is about, where no skill has the word itself.
+pub(crate) fn topic(stem: &str) -> Option<&'static str> {
+    TOPICS.iter().find(|(words, _)| words.contains(&stem)).map(|(_, topic)| *topic)
+}
+
+/// Words that people use for a topic, as stems, and the stem that a description has for it. Scripts without spaces are
+/// read in pairs of characters.
+#[rustfmt::skip]
+const TOPICS: &[(&[&str], &str)] = &[
+    (&["umbrella", "raincoat", "sunscreen", "rain", "snow", "sunni", "cloudi", "wetter", "météo", "clima", "tiempo",
+       "天气", "天氣", "天気", "气温", "氣溫", "下雨", "下雪", "预报", "預報", "날씨"], "weather"),
+    (&["日历", "日曆", "日程", "会议"], "calendar"),
+    (&["邮件", "郵件", "邮箱"], "email"),
+    (&["笔记", "筆記"], "not"),
+    (&["提醒"], "remind"),
+    (&["翻译", "翻譯"], "translat"),
+    (&["音乐", "音樂"], "music"),
+    (&["图片", "圖片", "照片"], "imag"),
+];
+
 /// Stems of words that fit nearly every request; sorted.
 #[rustfmt::skip]
 const WEAK: &[&str] = &[
