@@ -179,8 +179,8 @@ impl Conversation {
         };
         let end = self.turn(&input, skills, &mut turn).await;
         let saved = match &end {
-            Ok(end) => self.save_turn(&turn, end),
-            Err(_) => self.transcript.sync(),
+            Ok(end) => self.save_turn(&turn, end).await,
+            Err(_) => self.transcript.sync().await,
         };
         let end = end.and_then(|end| saved.map(|notice| (end, notice)).map_err(TurnError::from));
         let (end, notice) = end.inspect_err(|error| {
@@ -195,11 +195,11 @@ impl Conversation {
     }
 
     /// Brings the turn to the disk, with what it used.
-    fn save_turn(&mut self, turn: &Turn<'_>, end: &End) -> Result<Option<String>, SaveError> {
+    async fn save_turn(&mut self, turn: &Turn<'_>, end: &End) -> Result<Option<String>, SaveError> {
         self.note_uses(&turn.uses)?;
         let Outcome { usage, last_usage, .. } = &turn.outcome;
         let about = self.agent.model.about();
-        self.transcript.end_turn(&Spent { about, usage, last: last_usage, end })
+        self.transcript.end_turn(&Spent { about, usage, last: last_usage, end }).await
     }
 
     fn outcome(&self, run: &Run) -> Outcome {

@@ -31,6 +31,11 @@ const WORKERS: u64 = 6;
 /// How many entries a child writes if nobody kills it.
 const MAX_APPENDS: u64 = 400;
 
+/// Waits for something that is done on another thread.
+fn finished<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().expect("a runtime").block_on(future)
+}
+
 fn start(test: &str, state: &Path, word: &str) -> Child {
     let mut command = Command::new(std::env::current_exe().expect("this program"));
     command.args(["--exact", test, "--ignored", "--nocapture", "--test-threads", "1"]);
@@ -71,7 +76,7 @@ fn appender() {
         transcript.message(&Message::User(User::says(format!("{label} {padding}")))).expect("room on the disk");
         out.write_all(format!("{ACK}{label}\n").as_bytes()).and_then(|()| out.flush()).expect("a pipe");
         if number % 16 == 15 {
-            transcript.sync().expect("a disk");
+            finished(transcript.sync()).expect("a disk");
         }
     }
 }

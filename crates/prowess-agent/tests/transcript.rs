@@ -12,6 +12,11 @@ use serde_json::{Value, json};
 
 const ID: &str = "5f0c1a52-6a3e-4a0e-9d0b-000000000001";
 
+/// Waits for something that is done on another thread.
+fn finished<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().expect("a runtime").block_on(future)
+}
+
 fn key() -> SessionKey {
     SessionKey::new("main", "main")
 }
@@ -84,7 +89,7 @@ fn a_session_is_found_again() {
     transcript
         .append(Body::Custom { kind: note::SKILLS, data: json!({"fingerprint": "f"}) })
         .expect("room on the disk");
-    transcript.sync().expect("a disk");
+    finished(transcript.sync()).expect("a disk");
     let before = transcript.context();
     let file = transcript.path().to_owned();
     drop(transcript);
@@ -428,7 +433,7 @@ fn the_index_survives_writers_on_eight_threads() {
                     let key = SessionKey::new("main", &format!("t{thread}-{number}"));
                     let mut transcript = sessions.open(&key, Path::new("/")).expect("a session");
                     transcript.message(&says("hi")).expect("room on the disk");
-                    transcript.sync().expect("a disk");
+                    finished(transcript.sync()).expect("a disk");
                 }
             });
         }
@@ -460,10 +465,10 @@ fn the_index_is_told_at_first_and_at_last() {
     let state = State::with(b"");
     let mut transcript = state.open();
     assert_eq!(updated(&state), 1, "nothing was said yet");
-    assert_eq!(transcript.sync().expect("a disk"), None);
+    assert_eq!(finished(transcript.sync()).expect("a disk"), None);
     assert!(updated(&state) > 1);
     forget_time(&state);
-    assert_eq!(transcript.sync().expect("a disk"), None);
+    assert_eq!(finished(transcript.sync()).expect("a disk"), None);
     assert_eq!(updated(&state), 1, "not for every turn");
     drop(transcript);
     assert!(updated(&state) > 1);
@@ -480,7 +485,7 @@ fn a_conversation_goes_on_without_its_index() {
     let index = state.sessions.folder().join("sessions.json");
     fs::remove_file(&index).expect("it was there");
     fs::create_dir(&index).expect("a folder");
-    let notice = transcript.sync().expect("the transcript is safe").expect("a notice");
+    let notice = finished(transcript.sync()).expect("the transcript is safe").expect("a notice");
     assert!(notice.contains("sessions.json") && notice.contains("not a file"), "{notice}");
     drop(transcript);
     assert_eq!(texts(&written_messages(&state)), ["hello"]);

@@ -161,26 +161,40 @@ impl Transcript {
     }
 
     /// Brings a turn to the disk, with what it was for the index.
-    pub fn end_turn(&mut self, spent: &Spent<'_>) -> Result<Option<String>, SaveError> {
+    pub async fn end_turn(&mut self, spent: &Spent<'_>) -> Result<Option<String>, SaveError> {
         self.fields = spent.fields();
-        self.sync()
+        self.sync().await
     }
 
     /// Brings what was written to the disk, for the end of a turn, and notes in the index when that was, now and then.
-    /// What is wrong with the index is only told: the conversation itself is safe.
-    pub fn sync(&mut self) -> Result<Option<String>, SaveError> {
+    /// What is wrong with the index is only told: the conversation itself is safe. The disk is waited for on a thread
+    /// that may block.
+    pub async fn sync(&mut self) -> Result<Option<String>, SaveError> {
         let failed = |source| SaveError::Io { path: self.path.clone(), source };
-        self.file.sync_data().map_err(failed)?;
-        if self.durability == Durability::NewFile {
-            let folder = self.path.parent().unwrap_or(Path::new("."));
-            prowess_files::sync_dir(folder).map_err(failed)?;
-            self.durability = Durability::KnownFile;
-        }
+        let (file, path, durability) = (self.file.try_clone().map_err(failed)?, self.path.clone(), self.durability);
+        let is_due = self.touched.is_none_or(|touched| touched.elapsed() >= TOUCH);
+        let (index, key, id, fields) = (self.index.clone(), self.key.clone(), self.id.clone(), self.fields.clone());
+        // From here on the index lacks something, also if nobody waits for the end of this.
         self.is_news = true;
-        if self.touched.is_some_and(|touched| touched.elapsed() < TOUCH) {
-            return Ok(None);
+        let work = move || {
+            file.sync_data()?;
+            if durability == Durability::NewFile {
+                prowess_files::sync_dir(path.parent().unwrap_or(Path::new(".")))?;
+            }
+            Ok(is_due.then(|| index.touch(&key, &id, &fields)))
+        };
+        let done = tokio::task::spawn_blocking(work).await.map_err(std::io::Error::other).flatten();
+        let touched = done.map_err(|source| SaveError::Io { path: self.path.clone(), source })?;
+        self.durability = Durability::KnownFile;
+        let Some(touched) = touched else { return Ok(None) };
+        self.touched = Some(Instant::now());
+        match touched {
+            Ok(is_up_to_date) => {
+                self.is_news = !is_up_to_date;
+                Ok(None)
+            }
+            Err(error) => Ok(Some(format!("the session is kept, but its index is not up to date: {error}"))),
         }
-        Ok(self.touch().err().map(|error| format!("the session is kept, but its index is not up to date: {error}")))
     }
 
     /// Notes in the index that there was news.
