@@ -262,7 +262,7 @@ async fn m_loop_16_sub_agents_get_a_minimal_prompt() {
 
 // M-LOOP-17, M-LOOP-18
 #[tokio::test]
-async fn m_loop_17_18_hooks_hear_of_events_and_replace_starter_files_but_not_skills() {
+async fn m_loop_17_18_20_hooks_hear_of_events_and_replace_starter_files_but_not_skills() {
     let stage = Stage::new();
     weather(&stage);
     std::fs::write(stage.path("ws/SOUL.md"), "Speak like a sailor.").unwrap();
@@ -281,12 +281,13 @@ async fn m_loop_17_18_hooks_hear_of_events_and_replace_starter_files_but_not_ski
             store.replace(skills(&folder, &[("late", "")]));
             heard.lock().unwrap().push("start".to_owned());
         }
-        Event::SkillUsed { skill, .. } => heard.lock().unwrap().push(skill),
+        Event::SkillUsed { skill, how, .. } => heard.lock().unwrap().push(format!("{skill} {how:?}")),
+        Event::Ended(end) => heard.lock().unwrap().push(format!("{end:?}")),
         _ => {}
     }));
     let mut conversation = agent.open("main").unwrap();
     conversation.say("/weather", &run).await.unwrap();
-    assert_eq!(*seen.lock().unwrap(), ["start", "weather"]);
+    assert_eq!(*seen.lock().unwrap(), ["start", "weather Called", "Answered"], "the command, and all around it");
     assert!(prompts(&model)[0].contains("Speak like a poet.") && !prompts(&model)[0].contains("sailor"));
     assert!(prompts(&model)[0].contains("<name>weather</name>") && !prompts(&model)[0].contains("<name>late</name>"));
     conversation.say("again", &stage.run()).await.unwrap();

@@ -49,6 +49,27 @@ async fn a_command_through_a_shell_obeys_the_same_rules_as_any_other() {
     room.running.end().await;
 }
 
+/// M-NODE-06
+#[tokio::test]
+async fn programs_of_skills_run_unasked_only_where_the_machine_says_so() {
+    let room = demo_room().await;
+    for auto in [true, false] {
+        let mut rules = allowing(&[]);
+        rules["defaults"]["autoAllowSkills"] = auto.into();
+        let machine = Machine::join(&room, home(&rules, &[("demo-bin", "echo demo")])).await;
+        let operator = room.operator().await;
+        let said = invoke(&operator, &machine.id, "system.run", shell("demo-bin")).await;
+        match said {
+            Ok(payload) => assert!(auto && payload["stdout"] == "demo\n", "{payload}"),
+            Err(_) => {
+                assert_eq!((auto, message(said).as_str()), (false, "UNAVAILABLE: SYSTEM_RUN_DENIED: approval required"))
+            }
+        }
+        machine.end().await;
+    }
+    room.running.end().await;
+}
+
 #[tokio::test]
 async fn a_rule_knows_when_it_was_used_last_and_for_what() {
     let room = demo_room().await;

@@ -137,6 +137,25 @@ async fn the_programs_of_skills_are_asked_for_once_however_many_wait() {
     host.end().await;
 }
 
+/// M-NODE-03
+#[tokio::test]
+async fn the_programs_of_skills_are_asked_for_and_the_answer_is_kept_for_a_while() {
+    let gateway = Feigned::open().await;
+    let (host, mut line) = Host::join(&gateway, &allowing(&[]), WhenLost::End).await;
+    line.silent_on = "skills.bins";
+    line.run("1", "uname").await;
+    line.until("they are asked for", |request| request["method"] == "skills.bins").await;
+    line.answer(&json!({"bins": ["uname"]})).await;
+    for id in ["1", "2", "3"] {
+        if id != "1" {
+            line.run(id, "uname").await;
+        }
+        assert_eq!(line.result(id).await.expect("it runs unasked")["success"], true);
+    }
+    assert_eq!(line.count("skills.bins"), 1, "the answer still counts");
+    host.end().await;
+}
+
 /// A command that waits for a file, under a name of its own.
 async fn ask_once(line: &mut Line, id: &str) {
     let text = "echo ran >> runs; while ! test -e go; do sleep 0.02; done; cat runs";

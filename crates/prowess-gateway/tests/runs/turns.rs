@@ -251,6 +251,26 @@ async fn slash_commands_work_over_the_wire() {
 }
 
 #[tokio::test]
+async fn what_a_channel_hands_over_goes_to_the_session_of_its_chat() {
+    let model = echo();
+    let hall = Hall::open(Tree::new(), &config(&model, json!({}))).await;
+    let client = hall.operator().await;
+    let mut ears = Ears::of(&client);
+    let keys = ["agent:main:telegram:direct:7", "agent:main:whatsapp:group:9"];
+    for key in keys {
+        client.call("chat.send", said(key, &format!("hello from {key}"), key)).await.expect("started");
+        let heard = ears.until_chat(key, "final").await;
+        let last = heard.last().expect("an event");
+        assert_eq!((words(last), &last.payload["sessionKey"]), (format!("You said hello from {key}"), &json!(key)));
+    }
+    let listed = client.call("sessions.list", json!({})).await.expect("sessions");
+    let listed: Vec<&str> =
+        listed["sessions"].as_array().into_iter().flatten().filter_map(|row| row["key"].as_str()).collect();
+    assert!(keys.iter().all(|key| listed.contains(key)), "{listed:?}");
+    hall.end().await;
+}
+
+#[tokio::test]
 async fn a_new_session_begins_with_a_word() {
     let model = echo();
     let hall = Hall::open(Tree::new(), &config(&model, json!({}))).await;

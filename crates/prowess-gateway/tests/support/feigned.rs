@@ -114,6 +114,12 @@ impl Line {
         self.send(&json!({"type": "res", "id": id, "ok": false, "error": error})).await;
     }
 
+    /// Answers the oldest request that was not answered.
+    pub(crate) async fn answer(&mut self, payload: &Value) {
+        let id = self.unanswered.pop_front().expect("somebody waits");
+        self.send(&json!({"type": "res", "id": id, "ok": true, "payload": payload})).await;
+    }
+
     /// How often that was asked for.
     pub(crate) fn count(&self, method: &str) -> usize {
         self.heard.iter().filter(|request| request["method"] == method).count()
