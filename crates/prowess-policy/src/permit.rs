@@ -216,7 +216,7 @@ pub enum Denied {
     #[error("denied by the person who was asked")]
     ByPerson,
     /// Nobody answered in time.
-    #[error("a person has to say, and nobody answered")]
+    #[error("needs approval, and nobody answered")]
     Unanswered,
     /// "Always" is not to be had for this command.
     #[error("this cannot be allowed for good: {0}")]

@@ -90,7 +90,7 @@ pub(crate) async fn ask(scope: &Scope<'_>, wish: Wish<'_>, why: &str) -> Result<
     };
     let denied = if question.text().is_none() {
         let limit = MAX_SHOWN / 1024;
-        &format!("a person has to say, and it is too long to be shown whole ({limit} KiB). Do it in smaller parts.")
+        &format!("needs approval, and is too long to be shown whole ({limit} KiB). Do it in smaller parts.")
     } else {
         match scope.approver.ask_tool(&question).await {
             Some(Consent::Given) => return Ok(()),
@@ -98,7 +98,7 @@ pub(crate) async fn ask(scope: &Scope<'_>, wish: Wish<'_>, why: &str) -> Result<
                 "the person who was asked said no. Do not try it in another way; ask them what to do."
             }
             None => {
-                "a person has to say, and nobody answered. Do without it, or have the operator do it or answer at a \
+                "needs approval, and nobody answered. Do without it, or have the operator do it or answer at a \
                  terminal (prowess chat)."
             }
         }
