@@ -124,7 +124,6 @@ impl Audit {
     }
 }
 
-
 fn shortened(command: &str) -> String {
     command.chars().take(MAX_COMMAND_CHARS).collect()
 }

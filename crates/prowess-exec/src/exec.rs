@@ -21,11 +21,11 @@ use prowess_policy::{
 use crate::approver::Approver;
 use crate::audit::{Audit, Ending, Note, now};
 use crate::exec_tool::{self, Background, Defaults, ExecCall, NAME, Plan, Workdir, preflight};
-use crate::job::{Handle, Input, Leftovers, Runner, Start, Warrant};
+use crate::job::{Handle, Input, Leftovers, Runner, Start};
+use crate::launch::{Bounds, Launch, Warrant};
 use crate::lookup::Disk;
 use crate::remote::{Remote, check_here};
-use crate::sandbox::{Choice, Confinement, Cwd, Engine, Kind, Launch, Limits, Order, Pin, Sandbox, Survey, temp_name};
-use crate::seal::seal;
+use crate::sandbox::{Choice, Confinement, Engine, Kind, Limits, Sandbox, Survey};
 use crate::store::ApprovalsFile;
 use crate::tool::ToolResult;
 
@@ -33,6 +33,7 @@ use crate::tool::ToolResult;
 const USE_EVERY: u64 = 60_000;
 
 /// Runs commands for agents.
+#[derive(Clone)]
 pub struct Exec {
     /// What may run for good.
     pub approvals: ApprovalsFile,
@@ -47,7 +48,7 @@ pub struct Exec {
     /// Who runs commands on other machines, if there are any.
     pub remote: Option<Arc<dyn Remote>>,
     /// What this machine can do.
-    survey: Survey,
+    survey: Arc<Survey>,
 }
 
 /// For whom, where, and with what a call is made.
@@ -64,7 +65,7 @@ pub struct Setting {
     /// What the operator wrote under `tools.exec`.
     pub settings: ExecSettings,
     /// The environment of this process, taken once.
-    pub host_env: Vec<(String, String)>,
+    pub host_env: Vec<(String, OsString)>,
     /// The skills whose commands these are.
     pub skills: Vec<SkillShare>,
     /// Folders that may be read besides: where skills are.
@@ -98,7 +99,7 @@ impl std::fmt::Debug for Setting {
 #[derive(Clone, Default)]
 pub struct SkillShare {
     /// Its variables.
-    pub vars: Vec<(String, String)>,
+    pub vars: Vec<(String, OsString)>,
     /// Its folder of programs, which goes first on `PATH` when it is there.
     pub bins: Option<PathBuf>,
     /// What its commands may reach beyond the workspace.
@@ -144,20 +145,12 @@ impl Docket {
     }
 }
 
-/// A call on its way to being started.
-struct Run<'a> {
-    call: &'a ExecCall,
-    setting: &'a Setting,
-    env: &'a RunEnv,
-    workdir: &'a Workdir,
+/// A call that was judged, and the sandbox it would run in.
+struct Ready {
+    judgment: Judgment,
+    env: RunEnv,
+    workdir: Workdir,
     kind: Kind,
-    programs: &'a [PathBuf],
-}
-
-impl Run<'_> {
-    fn input(&self) -> Input {
-        if self.call.pty { Input::Terminal } else { Input::Closed }
-    }
 }
 
 /// A call that was judged.
@@ -181,11 +174,11 @@ impl Exec {
             runner,
             helper,
             remote: None,
-            survey: Survey::default(),
+            survey: Arc::default(),
         }
     }
 
-    /// Finds out what `call` means and whether it may run.
+    /// Finds out what `call` means and whether it may run. Looks at the disk and hashes files, so it blocks.
     pub fn judge(&self, call: &ExecCall, setting: &Setting) -> Result<Case, ToolResult> {
         check_here(call, setting)?;
         let workdir = exec_tool::workdir(call.workdir.as_deref(), &setting.workspace, Path::is_dir)?;
@@ -227,52 +220,58 @@ impl Exec {
         setting: &Setting,
         terms: Terms<'_>,
     ) -> Result<(Handle, Plan), ToolResult> {
-        let prepared = self.judge(call, setting).and_then(|case| {
-            // What would stop it anyway is found out before anybody is asked.
-            let kind = self.kind(setting).map_err(|why| not_run(&why))?;
-            preflight(&call.command, |path| script_text(&case.workdir.path.join(path))).map_err(|why| refuse(&why))?;
-            Ok((case, kind))
-        });
-        let (Case { judgment, env, workdir }, kind) = prepared.inspect_err(|result| {
-            self.note_unjudged(call, setting, &result.text());
-        })?;
-        let docket = Docket::of(&judgment);
-        let permit = self.permit(judgment, &docket, setting, terms.approver).await?;
+        let (call, setting) = (Arc::new(call.clone()), Arc::new(setting.clone()));
+        let ready = self.aside(&call, &setting, Self::ready).await??;
+        let docket = Arc::new(Docket::of(&ready.judgment));
+        let permit = self.permit(ready.judgment, &docket, &setting, terms.approver).await?;
         let ending = if permit.basis() == Basis::Person { Ending::Approved } else { Ending::Allowed };
         let plan = call.plan(&Defaults { background: terms.background, ..defaults(&setting.settings) });
-        let run = Run { call, setting, env: &env, workdir: &workdir, kind, programs: &docket.programs };
-        match self.perform(&run, permit, &plan).await {
-            Ok(handle) => {
-                self.note(&docket.note, ending, "");
-                self.note_use(&docket.uses, call, setting);
-                Ok((handle, plan))
-            }
-            Err(result) => {
-                self.note(&docket.note, Ending::NotStarted, &result.text());
-                Err(result)
-            }
-        }
-    }
-
-    /// Starts what `permit` is for.
-    async fn perform(&self, run: &Run<'_>, permit: Permit, plan: &Plan) -> Result<Handle, ToolResult> {
-        let (launch, temp) = self.launch(&permit, run).map_err(|why| not_run(&why))?;
-        let mut vars: Vec<(String, String)> =
-            run.env.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        vars.extend(temp.map(|temp| ("TMPDIR".to_owned(), temp.to_string_lossy().into_owned())));
-        let cwd = permit.binding().cwd.path.clone();
         let start = Start {
-            warrant: Warrant::new(permit, run.env).map_err(|drift| not_run(&drift))?,
-            command: run.call.command.clone(),
-            cwd,
-            shown_cwd: run.workdir.shown.clone(),
-            env: vars,
+            shown_cwd: ready.workdir.shown,
             timeout: plan.timeout,
-            input: run.input(),
-            scope: run.setting.session.clone(),
+            scope: setting.session.clone(),
             leftovers: Leftovers::default(),
         };
-        self.runner.start(launch, start).await.map_err(|error| exec_tool::not_started(&error))
+        let (env, kind, used) = (ready.env, ready.kind, Arc::clone(&docket));
+        let launch = move |exec: &Self, call: &ExecCall, setting: &Setting| {
+            exec.launch(permit, env, kind, (call, setting, &used.programs))
+        };
+        let started = match self.aside(&call, &setting, launch).await? {
+            Ok(launch) => self.runner.start(launch, start).await.map_err(|error| exec_tool::not_started(&error)),
+            Err(result) => Err(result),
+        };
+        let why = started.as_ref().err().map(ToolResult::text);
+        self.aside(&call, &setting, move |exec, call, setting| match why {
+            None => {
+                exec.note(&docket.note, ending, "");
+                exec.note_use(&docket.uses, call, setting);
+            }
+            Some(why) => exec.note(&docket.note, Ending::NotStarted, &why),
+        })
+        .await?;
+        started.map(|handle| (handle, plan))
+    }
+
+    /// Judges `call` and finds out what would stop it anyway, before anybody is asked.
+    fn ready(&self, call: &ExecCall, setting: &Setting) -> Result<Ready, ToolResult> {
+        let ready = self.judge(call, setting).and_then(|Case { judgment, env, workdir }| {
+            let kind = self.kind(setting).map_err(|why| not_run(&why))?;
+            preflight(&call.command, |path| script_text(&workdir.path.join(path))).map_err(|why| refuse(&why))?;
+            Ok(Ready { judgment, env, workdir, kind })
+        });
+        ready.inspect_err(|result| self.note_unjudged(call, setting, &result.text()))
+    }
+
+    /// Does `work` on a thread that may block: it looks at files, hashes them, waits for locks or for the disk.
+    async fn aside<T: Send + 'static>(
+        &self,
+        call: &Arc<ExecCall>,
+        setting: &Arc<Setting>,
+        work: impl FnOnce(&Self, &ExecCall, &Setting) -> T + Send + 'static,
+    ) -> Result<T, ToolResult> {
+        let (exec, call, setting) = (self.clone(), Arc::clone(call), Arc::clone(setting));
+        let done = tokio::task::spawn_blocking(move || work(&exec, &call, &setting)).await;
+        done.map_err(|error| not_run(&format!("internal error: {error}")))
     }
 
     /// Runs `call` and waits for it as long as a tool call waits.
@@ -290,8 +289,8 @@ impl Exec {
     async fn permit(
         &self,
         judgment: Judgment,
-        docket: &Docket,
-        setting: &Setting,
+        docket: &Arc<Docket>,
+        setting: &Arc<Setting>,
         approver: &dyn Approver,
     ) -> Result<Permit, ToolResult> {
         let judgment = match judgment.permit() {
@@ -299,22 +298,33 @@ impl Exec {
             Err(judgment) => *judgment,
         };
         let told = told(&judgment);
-        let denied = |why: &str| {
-            self.note(&docket.note, Ending::Refused, why);
-            refuse(&format!("exec denied: {why}\n{told}"))
+        let asked = match judgment.question() {
+            Ok(question) => {
+                let answer = approver.ask(&question).await;
+                let answered = match answer {
+                    Some(answer) => question.answer(answer),
+                    None => question.unanswered().map(|permit| (permit, Vec::new())),
+                };
+                answered.map(|(permit, grants)| (permit, grants, answer)).map_err(|why: Denied| why.to_string())
+            }
+            Err(_) => Err("the rules do not allow it".to_owned()),
         };
-        let question = judgment.question().map_err(|_| denied("the rules do not allow it"))?;
-        let answer = approver.ask(&question).await;
-        let answered = match answer {
-            Some(answer) => question.answer(answer),
-            None => question.unanswered().map(|permit| (permit, Vec::new())),
+        let (exec, docket, setting) = (self.clone(), Arc::clone(docket), Arc::clone(setting));
+        let settle = move || {
+            let settled = asked.and_then(|(permit, grants, answer)| {
+                if answer == Some(Answer::Always) {
+                    exec.store(&grants, &setting)
+                        .map_err(|why| format!("what you allowed could not be stored: {why}"))?;
+                }
+                Ok(permit)
+            });
+            settled.map_err(|why| {
+                exec.note(&docket.note, Ending::Refused, &why);
+                refuse(&format!("exec denied: {why}\n{told}"))
+            })
         };
-        let (permit, grants) = answered.map_err(|why: Denied| denied(&why.to_string()))?;
-        if answer == Some(Answer::Always) {
-            self.store(&grants, setting)
-                .map_err(|why| denied(&format!("what you allowed could not be stored: {why}")))?;
-        }
-        Ok(permit)
+        let settled = tokio::task::spawn_blocking(settle).await;
+        settled.unwrap_or_else(|error| Err(not_run(&format!("internal error: {error}"))))
     }
 
     fn store(&self, grants: &[Grant], setting: &Setting) -> Result<(), String> {
@@ -332,51 +342,29 @@ impl Exec {
         Sandbox::choose(&choice(&setting.settings.sandbox)?, &self.survey).map_err(|why| why.to_string())
     }
 
-    /// What to start, and the folder for temporary files it gets.
-    fn launch(&self, permit: &Permit, run: &Run<'_>) -> Result<(Launch, Option<PathBuf>), String> {
-        let kind = run.kind.clone();
-        let (sealed, folder) = seal_pins(permit)?;
-        let place = |pin: &prowess_policy::Pin| {
-            sealed.iter().find(|(one, _)| one == pin).map_or_else(|| pin.path.clone(), |(_, copy)| copy.clone())
-        };
-        let is_container = matches!(kind, Kind::Container { .. });
-        // In a container the paths of this machine mean nothing.
-        let text = if is_container { permit.binding().command.clone() } else { permit.text_with(&place) };
-        let shell = permit.shell();
-        let temp = (!is_container && kind != Kind::None).then(temp_name);
-        let order = Order {
-            program: shell.path.clone(),
-            argv: shell.argv(&text).into_iter().map(OsString::from).collect(),
-            cwd: cwd(&permit.binding().cwd),
-            pins: permit
-                .pins()
-                .iter()
-                .filter(|pin| !permit.seals(pin))
-                .map(|pin| Pin { path: pin.path.clone(), identity: pin.identity.clone() })
-                .collect(),
-            terminal: run.input() == Input::Terminal,
-            confinement: Some(self.confinement(run, temp.clone(), folder.as_ref().map(tempfile::TempDir::path))),
-            limits: Limits::default(),
-            cgroup: None,
-            env_names: run.env.iter().map(|(name, _)| name.to_owned()).collect(),
-        };
-        let mut launch = Sandbox::new(kind, self.helper.clone()).prepare(order).map_err(|why| why.to_string())?;
-        if let Some(folder) = folder {
-            launch.cleanup.keep(folder);
-        }
-        Ok((launch, temp))
+    /// Turns `permit` into something that can be started.
+    fn launch(
+        &self,
+        permit: Permit,
+        env: RunEnv,
+        kind: Kind,
+        (call, setting, programs): (&ExecCall, &Setting, &[PathBuf]),
+    ) -> Result<Launch, ToolResult> {
+        let confinement = self.confinement(setting, &env, programs);
+        let input = if call.pty { Input::Terminal } else { Input::Closed };
+        let bounds = Bounds { confinement: Some(confinement), limits: Limits::default(), input };
+        let warrant = Warrant::new(permit, env).map_err(|drift| not_run(&drift))?;
+        Launch::new(warrant, &Sandbox::new(kind, self.helper.clone()), bounds).map_err(|why| not_run(&why))
     }
 
     /// What a run may touch. What decides about runs is out of its reach, and so is what the operator hides.
-    fn confinement(&self, run: &Run<'_>, temp: Option<PathBuf>, sealed: Option<&Path>) -> Confinement {
-        let setting = run.setting;
-        let path: Vec<PathBuf> = run.env.path().map(Path::to_owned).collect();
+    fn confinement(&self, setting: &Setting, env: &RunEnv, programs: &[PathBuf]) -> Confinement {
+        let path: Vec<PathBuf> = env.path().collect();
         let own = setting.settings.grants.clone();
         let grants = setting.skills.iter().map(|skill| skill.grants.clone()).fold(own, Grants::and);
         let expanded = |paths: &[PathBuf]| paths.iter().map(|path| expand(path, &setting.home)).collect::<Vec<_>>();
-        let besides = setting.readable.iter().cloned().chain(sealed.map(Path::to_owned));
-        // Whatever may run can be read, wherever a link on PATH leads.
-        let besides = besides.chain(run.programs.iter().cloned());
+        // Whatever may run can be read, wherever a symlink on PATH leads.
+        let besides = setting.readable.iter().chain(programs).cloned();
         let grants = Grants {
             read: expanded(&grants.read).into_iter().chain(besides).collect(),
             write: expanded(&grants.write),
@@ -386,7 +374,6 @@ impl Exec {
         let audit = self.audit.path().parent().unwrap_or(self.audit.path()).to_owned();
         let own = [self.approvals.path().to_owned(), self.approvals.lock_path(), audit];
         confinement.hidden.extend(own.into_iter().chain(setting.hidden.iter().cloned()));
-        confinement.temp = temp;
         confinement
     }
 
@@ -475,7 +462,7 @@ fn expand(path: &Path, home: &Path) -> PathBuf {
 fn environment(call: &ExecCall, setting: &Setting) -> Result<RunEnv, String> {
     let bins = setting.skills.iter().filter_map(|skill| skill.bins.clone()).filter(|dir| dir.is_dir());
     let prepend: Vec<PathBuf> = bins.chain(setting.settings.path_prepend.iter().map(PathBuf::from)).collect();
-    let skill: Vec<(String, String)> = setting.skills.iter().flat_map(|skill| skill.vars.clone()).collect();
+    let skill: Vec<(String, OsString)> = setting.skills.iter().flat_map(|skill| skill.vars.clone()).collect();
     let inputs = EnvInputs {
         host: &setting.host_env,
         skill: &skill,
@@ -485,24 +472,6 @@ fn environment(call: &ExecCall, setting: &Setting) -> Result<RunEnv, String> {
         path_prepend: &prepend,
     };
     compose(inputs).map_err(|refusal| refusal.to_string())
-}
-
-/// Copies of the files that must run as approved, and the folder they are in.
-type Sealed = (Vec<(prowess_policy::Pin, PathBuf)>, Option<tempfile::TempDir>);
-
-fn seal_pins(permit: &Permit) -> Result<Sealed, String> {
-    let to_seal: Vec<_> = permit.pins().iter().filter(|pin| permit.seals(pin)).collect();
-    if to_seal.is_empty() {
-        return Ok((Vec::new(), None));
-    }
-    let folder = tempfile::Builder::new().prefix("prowess-sealed-").tempdir().map_err(|error| error.to_string())?;
-    let mut sealed = Vec::new();
-    for (index, pin) in to_seal.into_iter().enumerate() {
-        let into = folder.path().join(index.to_string());
-        std::fs::create_dir(&into).map_err(|error| error.to_string())?;
-        sealed.push((pin.clone(), seal(pin, &into).map_err(|error| error.to_string())?));
-    }
-    Ok((sealed, Some(folder)))
 }
 
 /// The kind of sandbox that the operator's word stands for.
@@ -517,7 +486,7 @@ pub fn choice(choice: &SandboxChoice) -> Result<Choice, String> {
         SandboxChoice::Off => Choice::Kind(Kind::None),
         SandboxChoice::Unknown(word) => {
             return Err(format!(
-                "`{word}` is no sandbox that can be used; use auto, landlock, bubblewrap or off, or docker or podman with a container"
+                "unknown sandbox `{word}`; use auto, landlock, bubblewrap or off, or docker or podman with a container"
             ));
         }
     })
@@ -546,10 +515,6 @@ fn place(path: &Path) -> std::io::Result<Place> {
     let path = path.canonicalize()?;
     let metadata = std::fs::metadata(&path)?;
     Ok(Place { path, device: metadata.dev(), inode: metadata.ino() })
-}
-
-fn cwd(place: &Place) -> Cwd {
-    Cwd { path: place.path.clone(), device: place.device, inode: place.inode }
 }
 
 /// What a model, and the person behind it, is told about a command that did not run.

@@ -11,21 +11,19 @@ mod words;
 
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
-use prowess_policy::Permit;
-use prowess_policy::env::RunEnv;
 use tokio::sync::{Notify, Semaphore, mpsc, oneshot, watch};
 
 use self::family::Census;
 use self::table::Table;
 pub use self::task::{News, Then};
 use self::task::{Order, Task};
+use crate::launch::Launch;
 use crate::output::{self, Kept, Output};
-use crate::sandbox::{Launch, Refused};
+use crate::sandbox::Refused;
 
 /// How many messages may wait for a job.
 const MESSAGES: usize = 64;
@@ -144,65 +142,17 @@ pub enum Leftovers {
     Keep,
 }
 
-/// The proof that a command may run with an environment: a permit, used up. Without one nothing starts.
-#[derive(Debug)]
-pub struct Warrant(Permit);
-
-/// The environment is not the one that was judged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the environment changed after the command was judged")]
-pub struct EnvDrift;
-
-impl Warrant {
-    /// Uses up `permit` for a run with `env`, which must be the environment it was given for.
-    pub fn new(permit: Permit, env: &RunEnv) -> Result<Self, EnvDrift> {
-        if permit.binding().environment == env.digest() { Ok(Self(permit)) } else { Err(EnvDrift) }
-    }
-
-    /// The permit.
-    #[must_use]
-    pub fn permit(&self) -> &Permit {
-        &self.0
-    }
-}
-
-/// How a program is to be run.
+/// How a launch is looked after. What runs is the launch's alone.
+#[derive(Debug, Clone, Default)]
 pub struct Start {
-    /// The proof that it may.
-    pub warrant: Warrant,
-    /// The command as people know it.
-    pub command: String,
-    /// The folder it runs in.
-    pub cwd: PathBuf,
-    /// That folder as the caller wrote it.
+    /// The directory it runs in, as the caller wrote it.
     pub shown_cwd: String,
-    /// All variables it gets; nothing is inherited.
-    pub env: Vec<(String, String)>,
     /// How long it may take.
     pub timeout: Option<Duration>,
-    /// What it has for input.
-    pub input: Input,
     /// Who may ask about it.
     pub scope: String,
     /// What happens to what it leaves behind.
     pub leftovers: Leftovers,
-}
-
-impl fmt::Debug for Start {
-    /// Of the variables only the names: their values are nobody's business.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { warrant: _, command, cwd, shown_cwd, env, timeout, input, scope, leftovers } = self;
-        f.debug_struct("Start")
-            .field("command", command)
-            .field("cwd", cwd)
-            .field("shown_cwd", shown_cwd)
-            .field("env", &env.iter().map(|(name, _)| name).collect::<Vec<_>>())
-            .field("timeout", timeout)
-            .field("input", input)
-            .field("scope", scope)
-            .field("leftovers", leftovers)
-            .finish()
-    }
 }
 
 /// Why nothing was started.
@@ -492,7 +442,8 @@ impl Runner {
         self.sweep();
         let place = Arc::clone(&self.places).try_acquire_owned();
         let place = place.map_err(|_| StartError::TooMany(self.limits.running))?;
-        let spawned = spawn::spawn(launch, &start).await?;
+        let command = launch.command.clone();
+        let spawned = spawn::spawn(launch).await?;
         let (orders, inbox) = mpsc::channel(MESSAGES);
         let (sender, state) = watch::channel(State::Running(0));
         let kill = Arc::new(Notify::new());
@@ -514,7 +465,7 @@ impl Runner {
         let job = self.table.insert((self.random.0)(), |id| Job {
             id,
             pid,
-            command: start.command,
+            command,
             cwd: start.shown_cwd,
             scope: start.scope,
             started_at,

@@ -11,6 +11,7 @@ pub mod exec;
 pub mod exec_tool;
 pub mod job;
 pub mod keys;
+pub mod launch;
 pub mod lookup;
 pub mod output;
 pub mod process_tool;

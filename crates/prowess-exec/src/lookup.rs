@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
@@ -44,8 +44,8 @@ impl Disk {
     /// Looks along `path` (a `PATH` value) and from `cwd`. Empty and relative entries are left out: they would mean
     /// "wherever the command happens to be".
     #[must_use]
-    pub fn new(path: &str, cwd: &Path) -> Self {
-        let path = std::env::split_paths(path).filter(|dir| dir.is_absolute()).collect();
+    pub fn new(path: impl AsRef<OsStr>, cwd: &Path) -> Self {
+        let path = std::env::split_paths(path.as_ref()).filter(|dir| dir.is_absolute()).collect();
         Self {
             path,
             cwd: cwd.to_owned(),

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 pub use cleanup::Cleanup;
 pub use confinement::Confinement;
 pub(crate) use confinement::real;
-pub use container::{Engine, Terminal};
+pub use container::{Engine, StopInside, Terminal};
 pub(crate) use order::render_report;
 pub use order::{Cwd, Limits, MAX_ORDER, ORDER_FD, Order, OrderError, Pin, REFUSED_EXIT, Refused, read_report};
 pub use survey::{Finding, Survey};
@@ -83,11 +83,13 @@ impl Unavailable {
 pub struct Sandbox {
     kind: Kind,
     helper: PathBuf,
+    client: Option<PathBuf>,
 }
 
-/// What to start: a program with arguments, and the bytes to send it.
+/// What a sandbox would start: a program with arguments, and the bytes to send it. It is no right to start it: that is
+/// a [`Launch`](crate::launch::Launch).
 #[derive(Debug)]
-pub struct Launch {
+pub struct Prepared {
     /// The program.
     pub program: PathBuf,
     /// Its arguments, without its own name.
@@ -96,6 +98,10 @@ pub struct Launch {
     pub order: Option<Vec<u8>>,
     /// Removes what was made for the run. Keep it until the run is over.
     pub cleanup: Cleanup,
+    /// Variables that the run gets besides its own.
+    pub vars: Vec<(String, OsString)>,
+    /// Ends what runs inside a container.
+    pub stop: Option<StopInside>,
 }
 
 /// A new name for a folder of temporary files. [`Sandbox::prepare`] makes it when a confinement names it.
@@ -108,7 +114,13 @@ impl Sandbox {
     /// A sandbox of this kind, set up by `helper` (see [`confine::helper`](crate::confine::helper)).
     #[must_use]
     pub fn new(kind: Kind, helper: PathBuf) -> Self {
-        Self { kind, helper }
+        Self { kind, helper, client: None }
+    }
+
+    /// The same, with the client of the container engine at `client` instead of the one on `PATH`.
+    #[must_use]
+    pub fn client_at(self, client: PathBuf) -> Self {
+        Self { client: Some(client), ..self }
     }
 
     /// The kind that the choice comes down to on the machine of this survey.
@@ -142,12 +154,13 @@ impl Sandbox {
     /// The number of processes is the one limit that may be missing: the kernel counts those of an ordinary user, but
     /// root's only in a control group, and many containers let nobody make one. Such runs start nevertheless;
     /// [`Survey::processes`] says so. A group that was made but cannot be joined is a refusal.
-    pub fn prepare(&self, mut order: Order) -> Result<Launch, Unavailable> {
+    pub fn prepare(&self, mut order: Order) -> Result<Prepared, Unavailable> {
         if let Kind::Container { engine, name } = &self.kind {
-            return enter(*engine, name, &order);
+            return self.enter(*engine, name, &order);
         }
         let mut cleanup = Cleanup::default();
         order.confinement = order.confinement.map(Confinement::settle);
+        let temp = order.confinement.as_ref().and_then(|confinement| confinement.temp.clone());
         match (&self.kind, &order.confinement) {
             (Kind::None, None) => {}
             (Kind::None, Some(confinement)) => {
@@ -176,7 +189,24 @@ impl Sandbox {
         };
         let frame =
             order.frame().map_err(|error| Unavailable::new(error.to_string(), "change the command or its folders"))?;
-        Ok(Launch { program, args, order: Some(frame), cleanup })
+        let vars = temp.map(|temp| ("TMPDIR".to_owned(), temp.into_os_string())).into_iter().collect();
+        Ok(Prepared { program, args, order: Some(frame), cleanup, vars, stop: None })
+    }
+
+    /// A run in a container: its own shell, no helper.
+    fn enter(&self, engine: Engine, name: &str, order: &Order) -> Result<Prepared, Unavailable> {
+        let program = self.client.clone().or_else(|| survey::find_program(engine.program())).ok_or_else(|| {
+            Unavailable::new(format!("`{}` is not installed", engine.program()), "install it or choose another sandbox")
+        })?;
+        let text = script(&order.argv)
+            .ok_or_else(|| Unavailable::new("a container runs shell commands only", "give it `sh -c` and a text"))?;
+        let terminal = if order.terminal { Terminal::Yes } else { Terminal::No };
+        let run = uuid::Uuid::new_v4().simple().to_string();
+        let names = order.env_names.iter().map(String::as_str).chain([container::RUN_VARIABLE]);
+        let args = container::exec_argv(engine, name, &order.cwd.path, names, terminal, text)?;
+        let stop = Some(StopInside::new(program.clone(), name, &run));
+        let vars = vec![(container::RUN_VARIABLE.to_owned(), run.into())];
+        Ok(Prepared { program, args, order: None, cleanup: Cleanup::default(), vars, stop })
     }
 
     /// The arguments for bubblewrap. Control groups are not visible inside, so the helper joins on the way in.
@@ -201,8 +231,8 @@ impl Sandbox {
 fn agree(confinement: &Confinement) -> Result<(), Unavailable> {
     let Some((open, hidden)) = confinement.conflict() else { return Ok(()) };
     Err(Unavailable::new(
-        format!("{} may be changed, but {} below it must stay hidden", open.display(), hidden.display()),
-        "run it in a folder of its own, or choose a smaller workspace or grant",
+        format!("refusing to run in {}: it contains {}", open.display(), hidden.display()),
+        "use a directory of its own, or a smaller workspace or grant",
     ))
 }
 
@@ -210,23 +240,10 @@ fn make_temp(confinement: &Confinement, cleanup: &mut Cleanup) -> Result<(), Una
     let Some(temp) = &confinement.temp else { return Ok(()) };
     cleanup.make_temp(temp).map_err(|error| {
         Unavailable::new(
-            format!("the folder for temporary files {} cannot be made: {error}", temp.display()),
-            "see that its parent exists and is writable",
+            format!("cannot create the temporary directory {}: {error}", temp.display()),
+            "make sure that its parent exists and is writable",
         )
     })
-}
-
-/// A run in a container: its own shell, no helper.
-fn enter(engine: Engine, name: &str, order: &Order) -> Result<Launch, Unavailable> {
-    let program = survey::find_program(engine.program()).ok_or_else(|| {
-        Unavailable::new(format!("`{}` is not installed", engine.program()), "install it or choose another sandbox")
-    })?;
-    let text = script(&order.argv)
-        .ok_or_else(|| Unavailable::new("a container runs shell commands only", "give it `sh -c` and a text"))?;
-    let terminal = if order.terminal { Terminal::Yes } else { Terminal::No };
-    let names = order.env_names.iter().map(String::as_str);
-    let args = container::exec_argv(engine, name, &order.cwd.path, names, terminal, text)?;
-    Ok(Launch { program, args, order: None, cleanup: Cleanup::default() })
 }
 
 /// The text in `sh -c TEXT`.
@@ -294,9 +311,9 @@ mod tests {
         for kind in [Kind::Landlock, Kind::Bubblewrap] {
             assert!(Sandbox::new(kind, "/helper".into()).prepare(order(None)).is_err());
         }
-        let launch = Sandbox::new(Kind::None, "/helper".into()).prepare(order(None)).unwrap();
-        assert_eq!(launch.program, Path::new("/helper"));
-        assert_eq!(launch.args, ["__confine"]);
+        let prepared = Sandbox::new(Kind::None, "/helper".into()).prepare(order(None)).unwrap();
+        assert_eq!(prepared.program, Path::new("/helper"));
+        assert_eq!(prepared.args, ["__confine"]);
     }
 
     #[test]
@@ -317,7 +334,7 @@ mod tests {
                 let mut confinement = Confinement::baseline(&root.join(workspace), &[], None);
                 confinement.hidden.push(root.join(hidden));
                 let prepared = Sandbox::new(kind.clone(), "/helper".into()).prepare(order(Some(confinement)));
-                assert!(prepared.unwrap_err().why.contains("must stay hidden"), "{kind} {workspace}");
+                assert!(prepared.unwrap_err().why.contains("refusing to run in"), "{kind} {workspace}");
             }
         }
     }

@@ -9,13 +9,19 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
-use rustix::io::Errno;
+use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use tokio::net::unix::pipe;
 
 /// The peer's size of a terminal.
 const SIZE: Winsize = Winsize { ws_row: 30, ws_col: 120, ws_xpixel: 0, ws_ypixel: 0 };
+
+/// How our end is opened: not as our own terminal, and, where that can be said at once, not for children.
+#[cfg(target_os = "linux")]
+const OPEN: OpenptFlags = OpenptFlags::RDWR.union(OpenptFlags::NOCTTY).union(OpenptFlags::CLOEXEC);
+#[cfg(not(target_os = "linux"))]
+const OPEN: OpenptFlags = OpenptFlags::RDWR.union(OpenptFlags::NOCTTY);
 
 /// The answer to a program that asks where the cursor is: nobody draws, so it is at home.
 pub const CURSOR_AT_HOME: &[u8] = b"\x1b[1;1R";
@@ -35,7 +41,9 @@ pub struct Terminal {
 
 /// Makes a terminal: our end and the child's.
 pub fn open() -> io::Result<(Terminal, File)> {
-    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+    let ours = openpt(OPEN)?;
+    // Elsewhere this cannot be asked for when it is opened.
+    fcntl_setfd(&ours, FdFlags::CLOEXEC)?;
     grantpt(&ours)?;
     unlockpt(&ours)?;
     let name = ptsname(&ours, Vec::new())?;

@@ -7,6 +7,7 @@ mod world;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use prowess_exec::approver::Nobody;
 use prowess_exec::{Setting, SkillShare};
@@ -33,7 +34,7 @@ fn world() -> World {
 fn setting(world: &World, number: usize) -> Setting {
     let workspace = world.ws(&format!("of-{number}"));
     std::fs::create_dir(&workspace).expect("a folder");
-    let vars = vec![("CANARY".to_owned(), canary(number))];
+    let vars = vec![("CANARY".to_owned(), canary(number).into())];
     let skills = vec![SkillShare { vars, ..SkillShare::default() }];
     Setting { workspace, skills, session: format!("session-{number}"), ..world.setting.clone() }
 }
@@ -85,4 +86,20 @@ async fn without_a_sandbox_they_would() {
     world.setting.settings.sandbox = SandboxChoice::Off;
     let (_, found) = strangers(world, 24, 12).await;
     assert!(found.iter().any(|others| !others.is_empty()), "the probe finds nothing");
+}
+
+/// The audit trail is locked by another process. The command that waits for it must not hold up anything else on the
+/// one thread there is, or the lock would never be released in time.
+#[tokio::test]
+async fn locks_are_waited_for_off_the_async_threads() {
+    let world = world();
+    let path = world.exec.audit.path().with_extension("jsonl.lock");
+    let lock = prowess_files::Lock::acquire(&path, Duration::ZERO).expect("it is free");
+    let release = async move {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        drop(lock);
+    };
+    let (result, ()) = tokio::join!(world.run("true"), release);
+    assert!(!result.is_error, "{}", result.text());
+    assert_eq!(world.endings(), ["allowed"]);
 }

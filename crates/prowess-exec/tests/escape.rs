@@ -12,7 +12,6 @@ mod processes;
 #[path = "escape/room.rs"]
 mod room;
 #[path = "support/bash.rs"]
-#[expect(dead_code, reason = "what is started here is not bash alone")]
 mod support;
 
 use std::fs;
@@ -26,12 +25,12 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use processes::{is_running, pids, says};
-use prowess_exec::job::{Exit, Handle, Input, Start, Then};
-use prowess_exec::sandbox::{Kind, Limits, Order, Survey};
+use prowess_exec::job::{Exit, Handle, Input, Then};
+use prowess_exec::sandbox::{Kind, Limits, Order, Sandbox, Survey};
 use prowess_policy::Grants;
 use room::{Bystander, Outcome, Room, attempt, is_root, kinds, pin};
 use rustix::process::{Pid, Signal, kill_process};
-use support::{runner, soon, start};
+use support::{Begin, Begins, bash, runner, soon, start};
 
 /// Succeeds without a sandbox, fails in every other. `make` gets a fresh room each time.
 #[track_caller]
@@ -349,11 +348,15 @@ fn what_is_still_running_when_a_run_is_over_ends_with_its_group() {
 /// Starts a script in the room, as the product does.
 async fn script(room: &Room, kind: &Kind, script: &str) -> Handle {
     // Without limits, so that no control group ends what ought to be found by other means.
-    let order = room.order(Path::new("/bin/sh"), &words(&["-c", script, &text(attempt())]));
-    let launch = room::prepare(kind, Order { limits: Limits::none(), ..order });
-    let mark = ("TMPDIR".to_owned(), text(&room.temp()));
-    let start = Start { env: vec![mark], input: Input::Piped, ..start(room.workspace()) };
-    soon(runner().start(launch, start)).await.expect("it starts")
+    let order = room.order(Path::new("/bin/sh"), &words(&[]));
+    let script = bash(&script.replace("\"$0\"", &format!("'{}'", text(attempt())))).by_sh();
+    let script = script.within(Sandbox::new(kind.clone(), room::helper().to_owned()));
+    let script = match order.confinement {
+        Some(confinement) => script.confined_to(confinement),
+        None => script,
+    };
+    let start = Begin { input: Input::Piped, ..start(room.workspace()) };
+    soon(runner().begin(script, start)).await.expect("it starts")
 }
 
 #[tokio::test]

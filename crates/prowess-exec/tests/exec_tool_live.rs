@@ -8,13 +8,13 @@ mod support;
 use std::path::Path;
 
 use prowess_exec::exec_tool::{self, Defaults, ExecCall, workdir};
-use prowess_exec::job::{Runner, Start};
+use prowess_exec::job::Runner;
 use prowess_exec::output::units;
 use prowess_exec::process_tool;
 use prowess_exec::tool::ToolResult;
 use prowess_testkit::{assert_documented, cases, check_all_but};
 use serde_json::Value;
-use support::{bash, runner, soon, start};
+use support::{Begin, Begins, bash, runner, soon, start};
 use tempfile::TempDir;
 
 const GOLDEN: &str = include_str!("golden/exec-tool-live.json");
@@ -106,11 +106,11 @@ async fn exec(runner: &Runner, folder: &Path, args: &Value) -> ToolResult {
         Ok(place) => place,
         Err(answer) => return answer,
     };
-    let mut begin = Start { cwd: place.path, shown_cwd: place.shown, command: call.command.clone(), ..start(folder) };
-    begin.env.extend(call.env.clone());
+    let mut begin = Begin { cwd: place.path, shown_cwd: place.shown, ..start(folder) };
+    begin.env.extend(call.env.iter().map(|(name, value)| (name.clone(), value.into())));
     let plan = call.plan(&Defaults::default());
     begin.timeout = plan.timeout;
-    match soon(runner.start(bash(&call.command), begin)).await {
+    match soon(runner.begin(bash(&call.command), begin)).await {
         Ok(handle) => soon(exec_tool::wait(handle, &plan)).await,
         Err(error) => exec_tool::not_started(&error),
     }

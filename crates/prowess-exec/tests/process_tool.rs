@@ -11,11 +11,11 @@ use std::sync::Arc;
 
 use processes::{is_running, pids, says};
 use prowess_exec::exec_tool::{self, Plan, Window};
-use prowess_exec::job::{Input, Job, Runner, Start};
+use prowess_exec::job::{Input, Job, Runner};
 use prowess_exec::process_tool;
 use prowess_exec::tool::ToolResult;
 use serde_json::{Value, json};
-use support::{bash, runner, soon, start};
+use support::{Begin, Begins, bash, runner, soon, start};
 use tempfile::TempDir;
 
 /// A runner, a folder, and one job in the background.
@@ -29,9 +29,9 @@ impl Desk {
     async fn new(text: &str, input: Input) -> Self {
         let folder = TempDir::new().expect("a folder");
         let runner = runner();
-        let begin = Start { input, command: text.to_owned(), ..start(folder.path()) };
+        let begin = Begin { input, ..start(folder.path()) };
         let plan = Plan { window: Window::AtOnce, timeout: None, warnings: Vec::new() };
-        let handle = runner.start(bash(text), begin).await.expect("a start");
+        let handle = runner.begin(bash(text), begin).await.expect("a start");
         let result = exec_tool::wait(handle, &plan).await;
         assert_eq!((&result.details["status"], result.is_error), (&json!("running"), false));
         let job = runner.find("scope", result.details["sessionId"].as_str().expect("a name")).expect("a job");
@@ -235,7 +235,7 @@ async fn other_conversations_see_nothing() {
 async fn a_job_in_the_foreground_is_nobody_elses() {
     let folder = TempDir::new().unwrap();
     let runner = runner();
-    let handle = runner.start(bash("sleep 1000"), start(folder.path())).await.unwrap();
+    let handle = runner.begin(bash("sleep 1000"), start(folder.path())).await.unwrap();
     let id = handle.job().id.clone();
     for action in ["poll", "log", "write", "kill", "remove"] {
         let result =

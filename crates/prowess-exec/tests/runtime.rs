@@ -15,26 +15,29 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use processes::{is_running, pids, says};
 use prowess_exec::job::{Clock, Exit, Input, Leftovers, Limits, Outcome, Random, Runner, Start, StartError, Then};
-use prowess_exec::sandbox::Launch;
+use prowess_exec::sandbox::{Confinement, Kind, Sandbox};
 use rustix::process::{Pid, Signal, kill_process};
-use support::{bash, runner, soon, start};
+use support::{Bash, Begin, Begins, bash, launch, runner, soon, start};
 use tempfile::TempDir;
 
 /// Says who it is, starts one more of the kind, and does not end by itself.
 const TWO: &str = "sleep 1000 & echo pid=$$ pid=$! ready; wait";
 
-/// `text`, to be run by bash as a helper that gets `order`.
-fn helper(text: &str, order: &[u8]) -> Launch {
-    Launch { order: Some(order.to_vec()), ..bash(text) }
+/// A helper that is this script. Its order is so long that it has to be sent in pieces.
+fn helper(text: &str) -> Bash {
+    let mut confinement = Confinement::baseline(std::path::Path::new("/tmp/nobody"), &[], None);
+    confinement.read.extend((0..4_000).map(|number| format!("/nowhere/{}/{number}", "x".repeat(150)).into()));
+    let sandboxed = bash("true").helped_by(text, Kind::Landlock);
+    sandboxed.confined_to(confinement)
 }
 
 async fn outcome(text: &str) -> Arc<Outcome> {
     outcome_of(text, |start| start).await
 }
 
-async fn outcome_of(text: &str, change: impl FnOnce(Start) -> Start) -> Arc<Outcome> {
+async fn outcome_of(text: &str, change: impl FnOnce(Begin) -> Begin) -> Arc<Outcome> {
     let folder = TempDir::new().expect("a folder");
-    let handle = runner().start(bash(text), change(start(folder.path()))).await.expect("a start");
+    let handle = runner().begin(bash(text), change(start(folder.path()))).await.expect("a start");
     soon(handle.job().wait()).await
 }
 
@@ -47,10 +50,7 @@ async fn output_and_errors_keep_their_order() {
 
 #[tokio::test]
 async fn a_command_gets_the_variables_it_was_given_and_no_others() {
-    let names = outcome_of("compgen -e", |start| Start {
-        env: vec![("FOO".to_owned(), "bar".to_owned()), ("PATH".to_owned(), "/bin".to_owned())],
-        ..start
-    });
+    let names = outcome_of("compgen -e", |start| Begin { env: vec![("FOO".to_owned(), "bar".into())], ..start });
     let text = names.await.output.text();
     // Bash exports these three of its own accord.
     let names: HashSet<&str> = text.lines().filter(|name| !["PWD", "SHLVL", "_", "OLDPWD"].contains(name)).collect();
@@ -88,7 +88,7 @@ async fn everyone_is_ended_even_who_does_not_listen() {
     for (text, signal) in
         [(TWO, "SIGTERM"), (deaf, "SIGTERM"), (stopped, "SIGTERM"), (&format!("trap '' TERM; {TWO}"), "SIGKILL")]
     {
-        let handle = runner().start(bash(text), start(folder.path())).await.unwrap();
+        let handle = runner().begin(bash(text), start(folder.path())).await.unwrap();
         let pids = pids(&says(handle.job(), "ready").await);
         handle.job().kill();
         let outcome = soon(handle.job().wait()).await;
@@ -104,7 +104,7 @@ async fn everyone_is_ended_even_who_does_not_listen() {
 #[tokio::test]
 async fn when_its_time_is_up_it_is_ended() {
     let timeout = Some(Duration::from_millis(200));
-    let outcome = outcome_of(TWO, |start| Start { timeout, ..start }).await;
+    let outcome = outcome_of(TWO, |start| Begin { timeout, ..start }).await;
     assert_eq!((&outcome.exit, outcome.signal.as_deref(), outcome.left), (&Exit::TimedOut, Some("SIGTERM"), 0));
     assert!(!pids(&outcome.output.text()).iter().any(|&pid| is_running(pid)));
 }
@@ -113,7 +113,7 @@ async fn when_its_time_is_up_it_is_ended() {
 async fn whoever_moved_to_a_session_of_its_own_is_ended_too() {
     let folder = TempDir::new().unwrap();
     let text = "setsid bash -c 'echo pid=$$; sleep 1000 & echo pid=$!; echo ready; wait' & wait";
-    let handle = runner().start(bash(text), start(folder.path())).await.unwrap();
+    let handle = runner().begin(bash(text), start(folder.path())).await.unwrap();
     let pids = pids(&says(handle.job(), "ready").await);
     assert!(pids.len() == 2 && pids.iter().all(|&pid| is_running(pid)), "{pids:?}");
     handle.job().kill();
@@ -125,7 +125,7 @@ async fn whoever_moved_to_a_session_of_its_own_is_ended_too() {
 #[tokio::test]
 async fn whoever_stops_waiting_ends_the_command() {
     let folder = TempDir::new().unwrap();
-    let handle = runner().start(bash(TWO), start(folder.path())).await.unwrap();
+    let handle = runner().begin(bash(TWO), start(folder.path())).await.unwrap();
     let pids = pids(&says(handle.job(), "ready").await);
     let mut state = handle.job().watch();
     drop(handle);
@@ -138,7 +138,7 @@ fn when_the_program_ends_its_commands_end() {
     let folder = TempDir::new().unwrap();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let pids = runtime.block_on(async {
-        let handle = runner().start(bash(TWO), start(folder.path())).await.unwrap();
+        let handle = runner().begin(bash(TWO), start(folder.path())).await.unwrap();
         let job = handle.into_background();
         pids(&says(&job, "ready").await)
     });
@@ -160,8 +160,8 @@ async fn what_a_command_leaves_behind_is_ended_with_it() {
     // With job control, what is left behind is in a group of its own, but still in the session.
     let controlled = "cat <&3 >/dev/null; exec 3>&- setsid bash -c 'set -m; sleep 1000 & echo pid=$!'";
     for text in ["sleep 1000 & echo pid=$!", "sleep 1000 >/dev/null 2>&1 & echo pid=$!", controlled] {
-        let launch = if text == controlled { helper(text, b"go") } else { bash(text) };
-        let handle = runner().start(launch, start(folder.path())).await.unwrap();
+        let command = if text == controlled { helper(text) } else { bash(text) };
+        let handle = runner().begin(command, start(folder.path())).await.unwrap();
         let outcome = soon(handle.job().wait()).await;
         let pids = pids(&outcome.output.text());
         assert_eq!((&outcome.exit, outcome.ended_with_it, outcome.left), (&Exit::Code(0), 1, 0), "{text}");
@@ -171,7 +171,7 @@ async fn what_a_command_leaves_behind_is_ended_with_it() {
 
 #[tokio::test]
 async fn what_is_to_be_kept_goes_on_and_nobody_waits_for_it() {
-    let kept = outcome_of("sleep 1000 & echo pid=$!", |start| Start { leftovers: Leftovers::Keep, ..start }).await;
+    let kept = outcome_of("sleep 1000 & echo pid=$!", |start| Begin { leftovers: Leftovers::Keep, ..start }).await;
     // It left the family, so nobody can know that it came from here.
     let moved = outcome("(setsid sleep 1000 & echo pid=$!)").await;
     for outcome in [kept, moved] {
@@ -192,20 +192,23 @@ async fn a_signal_is_called_by_its_name() {
 #[tokio::test]
 async fn a_program_that_is_not_there_is_an_error() {
     let folder = TempDir::new().unwrap();
-    let mut launch = bash("true");
-    launch.program = "/nowhere/at/all".into();
-    assert!(matches!(runner().start(launch, start(folder.path())).await, Err(StartError::Spawn(_))));
-    let missing = folder.path().join("missing");
-    assert!(matches!(runner().start(bash("true"), start(&missing)).await, Err(StartError::Spawn(_))));
+    let nowhere = bash("true").within(Sandbox::new(Kind::None, "/nowhere/at/all".into()));
+    assert!(matches!(runner().begin(nowhere, start(folder.path())).await, Err(StartError::Spawn(_))));
+    let gone = folder.path().join("gone");
+    std::fs::create_dir(&gone).unwrap();
+    let launch = launch(&bash("true"), &start(&gone));
+    std::fs::remove_dir(&gone).unwrap();
+    assert!(matches!(runner().start(launch, Start::default()).await, Err(StartError::Spawn(_))));
 }
 
 #[tokio::test]
 async fn a_helper_is_told_what_to_do() {
     let folder = TempDir::new().unwrap();
-    let order = vec![b'x'; 1_000_000];
-    let told = helper("length=$(wc -c <&3); exec 3>&-; exec echo $length", &order);
-    let handle = runner().start(told, start(folder.path())).await.unwrap();
-    assert_eq!(soon(handle.job().wait()).await.output.text().trim(), "1000000");
+    let told = helper("order=$(cat <&3 | tr -d '\\0'); exec 3>&-; exec echo ${#order} ${order: -1}");
+    let handle = runner().begin(told, start(folder.path())).await.unwrap();
+    let said = soon(handle.job().wait()).await.output.text();
+    let (length, end) = said.trim().split_once(' ').unwrap();
+    assert!(length.parse::<usize>().unwrap() > 600_000 && end == "}", "{said}");
 }
 
 #[tokio::test]
@@ -218,7 +221,7 @@ async fn a_helper_may_refuse() {
         format!("echo '{no}' >&3; exec 3>&-; sleep 1000"),
     ] {
         let runner = runner();
-        match soon(runner.start(helper(&text, &vec![b'x'; 1_000_000]), start(folder.path()))).await {
+        match soon(runner.begin(helper(&text), start(folder.path()))).await {
             Err(StartError::Refused(refused)) => assert_eq!(refused.message, "no way"),
             other => panic!("{text}: {other:?}"),
         }
@@ -230,7 +233,7 @@ async fn a_session_that_a_helper_began_ends_as_one() {
     let folder = TempDir::new().unwrap();
     // Closing the line means that the rest is the program.
     let text = "cat <&3 >/dev/null; exec 3>&- setsid bash -c 'sleep 1000 & echo pid=$$ pid=$! ready; wait'";
-    let handle = runner().start(helper(text, b"go"), start(folder.path())).await.unwrap();
+    let handle = runner().begin(helper(text), start(folder.path())).await.unwrap();
     let pids = pids(&says(handle.job(), "ready").await);
     assert_eq!(u32::try_from(pids[0]), Ok(handle.job().pid), "it is the leader itself");
     assert_eq!(rustix::process::getsid(Pid::from_raw(pids[1])).unwrap(), Pid::from_raw(pids[0]).unwrap());
@@ -246,8 +249,8 @@ async fn a_terminal_has_a_size_and_answers() {
                 printf '\\033[6n'; IFS= read -rs -d R place; printf '%q\\n' \"$place\"; \
                 echo ready; read -r line; echo \"got $line\"";
     let folder = TempDir::new().unwrap();
-    let begin = Start { input: Input::Terminal, ..start(folder.path()) };
-    let handle = runner().start(bash(text), begin).await.unwrap();
+    let begin = Begin { input: Input::Terminal, ..start(folder.path()) };
+    let handle = runner().begin(bash(text), begin).await.unwrap();
     let said = says(handle.job(), "ready").await;
     assert!(said.starts_with("30 120\nxterm-256color\n$'\\E[1;1'\n"), "{said:?}");
     handle.job().write(b"hello\r".to_vec(), Then::Continue).await.unwrap();
@@ -259,8 +262,8 @@ async fn a_terminal_has_a_size_and_answers() {
 #[tokio::test]
 async fn a_terminal_can_be_told_that_this_is_all() {
     let folder = TempDir::new().unwrap();
-    let begin = Start { input: Input::Terminal, ..start(folder.path()) };
-    let handle = runner().start(bash("cat; echo over"), begin).await.unwrap();
+    let begin = Begin { input: Input::Terminal, ..start(folder.path()) };
+    let handle = runner().begin(bash("cat; echo over"), begin).await.unwrap();
     handle.job().write(b"one\n".to_vec(), Then::Close).await.unwrap();
     assert!(soon(handle.job().wait()).await.output.text().ends_with("one\nover\n"));
 }
@@ -268,8 +271,8 @@ async fn a_terminal_can_be_told_that_this_is_all() {
 #[tokio::test]
 async fn a_pipe_takes_input_until_it_is_closed() {
     let folder = TempDir::new().unwrap();
-    let begin = Start { input: Input::Piped, ..start(folder.path()) };
-    let handle = runner().start(bash("wc -c"), begin).await.unwrap();
+    let begin = Begin { input: Input::Piped, ..start(folder.path()) };
+    let handle = runner().begin(bash("wc -c"), begin).await.unwrap();
     // More than a pipe holds, so that it has to be written in pieces.
     handle.job().write(vec![b'x'; 300_000], Then::Continue).await.unwrap();
     handle.job().write(b"end".to_vec(), Then::Close).await.unwrap();
@@ -281,11 +284,11 @@ async fn a_pipe_takes_input_until_it_is_closed() {
 async fn only_so_many_run_at_once() {
     let folder = TempDir::new().unwrap();
     let runner = Runner::new(Limits { running: 1, ..Limits::default() });
-    let first = runner.start(bash("sleep 1000"), start(folder.path())).await.unwrap();
-    assert!(matches!(runner.start(bash("true"), start(folder.path())).await, Err(StartError::TooMany(1))));
+    let first = runner.begin(bash("sleep 1000"), start(folder.path())).await.unwrap();
+    assert!(matches!(runner.begin(bash("true"), start(folder.path())).await, Err(StartError::TooMany(1))));
     first.job().kill();
     soon(first.job().wait()).await;
-    let second = runner.start(bash("echo 2"), start(folder.path())).await.unwrap();
+    let second = runner.begin(bash("echo 2"), start(folder.path())).await.unwrap();
     assert_eq!(soon(second.job().wait()).await.output.text(), "2\n");
 }
 
@@ -300,7 +303,7 @@ async fn finished_jobs_are_kept_for_a_while() {
     let runner = Runner::with(limits, clock, Random::new(|| 7));
     let mut ids = Vec::new();
     for _ in 0..3 {
-        let handle = runner.start(bash("true"), start(folder.path())).await.unwrap();
+        let handle = runner.begin(bash("true"), start(folder.path())).await.unwrap();
         let job = handle.into_background();
         soon(job.wait()).await;
         ids.push(job.id.clone());
@@ -322,9 +325,9 @@ async fn commands_side_by_side_do_not_mix() {
     let runner = runner();
     let runs = (0..60).map(|number| {
         let (runner, mut begin) = (runner.clone(), start(folder.path()));
-        begin.env.push(("NUMBER".to_owned(), number.to_string()));
+        begin.env.push(("NUMBER".to_owned(), number.to_string().into()));
         tokio::spawn(async move {
-            let handle = runner.start(bash("echo $NUMBER; sleep 0.0$RANDOM; echo $NUMBER"), begin).await.unwrap();
+            let handle = runner.begin(bash("echo $NUMBER; sleep 0.0$RANDOM; echo $NUMBER"), begin).await.unwrap();
             assert_eq!(soon(handle.job().wait()).await.output.text(), format!("{number}\n{number}\n"));
         })
     });
@@ -337,17 +340,26 @@ async fn commands_side_by_side_do_not_mix() {
 async fn a_name_that_is_no_text_hides_nobody() {
     let folder = TempDir::new().unwrap();
     let text = "cp /bin/sleep $'odd\\xff) Z 1' && { ./odd* 1000 >/dev/null & echo pid=$!; }";
-    let handle = runner().start(bash(text), start(folder.path())).await.unwrap();
+    let handle = runner().begin(bash(text), start(folder.path())).await.unwrap();
     let outcome = soon(handle.job().wait()).await;
     let pids = pids(&outcome.output.text());
     assert_eq!((outcome.ended_with_it, outcome.left), (1, 0), "{}", outcome.output.text());
     assert!(pids.len() == 1 && !is_running(pids[0]));
 }
 
+#[tokio::test]
+async fn a_variable_that_is_not_utf_8_reaches_the_command_unchanged() {
+    use std::os::unix::ffi::OsStringExt;
+    let odd = std::ffi::OsString::from_vec(b"caf\xe9\xff".to_vec());
+    let text = "printf %s \"$ODD\" | od -An -tx1";
+    let outcome = outcome_of(text, |start| Begin { env: vec![("ODD".to_owned(), odd)], ..start }).await;
+    assert_eq!(outcome.output.text().trim(), "63 61 66 e9 ff");
+}
+
 #[test]
 fn values_of_variables_are_not_shown() {
     let mut begin = start(std::path::Path::new("/"));
-    begin.env.push(("TOKEN".to_owned(), "canary".to_owned()));
-    let shown = format!("{begin:?}");
+    begin.env.push(("TOKEN".to_owned(), "canary".into()));
+    let shown = format!("{:?}", launch(&bash("true"), &begin));
     assert!(shown.contains("TOKEN") && !shown.contains("canary"), "{shown}");
 }

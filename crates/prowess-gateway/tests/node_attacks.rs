@@ -32,7 +32,7 @@ async fn a17_keys_of_skills_reach_their_commands_and_nobody_else() {
     let machine = Machine::join(&room, tree).await;
     let mut turn = Turn::of(&room);
     assert_eq!(turn.there("demo-bin").await.text(), "key=", "without the skill there is no key");
-    let share = SkillShare { vars: vec![("DEMO_API_KEY".to_owned(), KEY.to_owned())], ..SkillShare::default() };
+    let share = SkillShare { vars: vec![("DEMO_API_KEY".to_owned(), KEY.into())], ..SkillShare::default() };
     turn.setting.skills.push(share);
     let told = Arc::new(Mutex::new(Vec::new()));
     let heard = Arc::clone(&told);

@@ -1,5 +1,6 @@
 //! Settings: with what are the commands of an agent judged and run?
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -53,7 +54,8 @@ fn hidden(context: &Context) -> Vec<PathBuf> {
     keys.chain(state).chain(logins).chain([context.locations.config_path.clone()]).collect()
 }
 
-/// The environment of the process.
-fn host_env(context: &Context) -> Vec<(String, String)> {
-    context.env.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+/// The environment of the process, exactly as it is.
+fn host_env(context: &Context) -> Vec<(String, OsString)> {
+    let env = &context.env;
+    env.iter().filter_map(|(name, _)| Some((name.to_owned(), env.exact(name)?.to_owned()))).collect()
 }

@@ -3,12 +3,13 @@
 //! Its variables are looked up when it is used and not before, so that a key is in nobody's hands until it is needed.
 
 use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
 
 use prowess_config::Env;
 use prowess_exec::SkillShare;
 use prowess_policy::Grants;
 use prowess_skills::env::{EnvInputs, EnvValue, plan};
-use prowess_skills::{Secret, Skill, SkillsConfig};
+use prowess_skills::{Skill, SkillsConfig};
 use serde_json::Value;
 
 use crate::context::View;
@@ -46,20 +47,20 @@ impl Shares {
         let mut vars = Vec::new();
         for (variable, planned) in planned.vars {
             let value = match planned.value {
-                EnvValue::Set(secret) => secret,
-                EnvValue::Inherit => Secret::new(self.env.get(&variable).unwrap_or_default()),
+                EnvValue::Set(secret) => secret.expose().into(),
+                EnvValue::Inherit => self.env.exact(&variable).unwrap_or_default().to_owned(),
                 EnvValue::Fetch(place) => self.fetch(&place, &variable, skill.name.as_str())?,
             };
-            vars.push((variable, value.expose().to_owned()));
+            vars.push((variable, value));
         }
         let grants = Grants::read(&self.entries[skill.key()]["sandbox"]);
         Ok(SkillShare { vars, bins: planned.bins, grants })
     }
 
     /// The secret that a reference leads to. Only variables can be read here.
-    fn fetch(&self, place: &str, variable: &str, skill: &str) -> Result<Secret, Failure> {
+    fn fetch(&self, place: &str, variable: &str, skill: &str) -> Result<OsString, Failure> {
         let name = place.strip_prefix("env:").and_then(|rest| rest.rsplit(':').next());
-        name.and_then(|name| self.env.get(name)).map(Secret::new).ok_or_else(|| {
+        name.and_then(|name| self.env.exact(name)).map(OsStr::to_owned).ok_or_else(|| {
             Failure::input(format!("the key of skill `{skill}` is kept in {place}, which cannot be read here"))
                 .hint(format!("set {variable} in the environment, or a reference of source `env`"))
         })

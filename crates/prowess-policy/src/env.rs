@@ -7,8 +7,9 @@
 mod names;
 
 use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 pub use names::{is_inherited, is_shell_safe};
 pub use prowess_skills::env::{hijacks, is_credential, is_valid_name};
@@ -23,9 +24,9 @@ const MAX_VALUE: usize = 120 * 1024;
 #[derive(Clone, Copy, Default)]
 pub struct EnvInputs<'a> {
     /// The host's variables; only those of [`is_inherited`] count.
-    pub host: &'a [(String, String)],
+    pub host: &'a [(String, OsString)],
     /// Variables of the skills of this run, credentials they declare included.
-    pub skill: &'a [(String, String)],
+    pub skill: &'a [(String, OsString)],
     /// What the caller asks for.
     pub caller: &'a [(String, String)],
     /// What we say ourselves, such as `OPENCLAW_SHELL=exec`.
@@ -38,7 +39,9 @@ impl fmt::Debug for EnvInputs<'_> {
     /// Of the variables only the names.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { host, skill, caller, fixed, path_prepend } = self;
-        let names = |vars: &[(String, String)]| vars.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+        fn names<V>(vars: &[(String, V)]) -> Vec<&str> {
+            vars.iter().map(|(name, _)| name.as_str()).collect()
+        }
         f.debug_struct("EnvInputs")
             .field("host", &names(host))
             .field("skill", &names(skill))
@@ -81,34 +84,34 @@ pub enum EnvRefusal {
     BadFolder(String),
 }
 
-/// The environment of one run.
+/// The environment of one run. Values need not be UTF-8: the host's are handed on as they are.
 #[derive(Clone, PartialEq, Eq, Default)]
-pub struct RunEnv(BTreeMap<String, String>);
+pub struct RunEnv(BTreeMap<String, OsString>);
 
 impl RunEnv {
     /// The variables by name.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &OsStr)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_os_str()))
     }
 
     /// One variable.
     #[must_use]
-    pub fn get(&self, name: &str) -> Option<&str> {
-        self.0.get(name).map(String::as_str)
+    pub fn get(&self, name: &str) -> Option<&OsStr> {
+        self.0.get(name).map(OsString::as_os_str)
     }
 
     /// The folders of the search path, in order.
-    pub fn path(&self) -> impl Iterator<Item = &Path> {
-        self.get("PATH").unwrap_or(DEFAULT_PATH).split(':').map(Path::new)
+    pub fn path(&self) -> impl Iterator<Item = PathBuf> {
+        std::env::split_paths(self.get("PATH").unwrap_or(DEFAULT_PATH.as_ref()))
     }
 
     /// A fingerprint of all names and values, to tell whether an approval was given for this environment.
     #[must_use]
     pub fn digest(&self) -> String {
         let mut hash = blake3::Hasher::new();
-        for text in self.iter().flat_map(|(name, value)| [name, value]) {
-            hash.update(&(text.len() as u64).to_le_bytes());
-            hash.update(text.as_bytes());
+        for bytes in self.iter().flat_map(|(name, value)| [name.as_bytes(), value.as_encoded_bytes()]) {
+            hash.update(&(bytes.len() as u64).to_le_bytes());
+            hash.update(bytes);
         }
         hash.finalize().to_hex().to_string()
     }
@@ -126,24 +129,25 @@ pub fn compose(inputs: EnvInputs<'_>) -> Result<RunEnv, EnvRefusal> {
     for (name, value) in inputs.host.iter().filter(|(name, value)| is_inherited(name) && is_plain(value)) {
         vars.insert(name.clone(), value.clone());
     }
-    for (source, given) in [(EnvSource::Skill, inputs.skill), (EnvSource::Caller, inputs.caller)] {
-        for (name, value) in given {
-            let name = name.trim();
-            refusal(name, value, source).map_or(Ok(()), Err)?;
-            vars.insert(name.to_owned(), value.clone());
-        }
+    let skill = inputs.skill.iter().map(|(name, value)| (EnvSource::Skill, name, value.as_os_str()));
+    let caller = inputs.caller.iter().map(|(name, value)| (EnvSource::Caller, name, value.as_ref()));
+    for (source, name, value) in skill.chain(caller) {
+        let name = name.trim();
+        refusal(name, value, source).map_or(Ok(()), Err)?;
+        vars.insert(name.to_owned(), value.to_owned());
     }
     for (name, value) in inputs.fixed {
-        vars.insert((*name).to_owned(), (*value).to_owned());
+        vars.insert((*name).to_owned(), OsString::from(value));
     }
-    let path = search_path(vars.get("PATH").map(String::as_str), inputs.path_prepend)?;
+    let path = search_path(vars.get("PATH").map(OsString::as_os_str), inputs.path_prepend)?;
     vars.insert("PATH".to_owned(), path);
     Ok(RunEnv(vars))
 }
 
 /// What stands against a variable.
 #[must_use]
-pub fn refusal(name: &str, value: &str, source: EnvSource) -> Option<EnvRefusal> {
+pub fn refusal(name: &str, value: impl AsRef<OsStr>, source: EnvSource) -> Option<EnvRefusal> {
+    let value = value.as_ref();
     let named = name.to_owned();
     match source {
         EnvSource::Caller if name.eq_ignore_ascii_case("PATH") => Some(EnvRefusal::Path),
@@ -155,22 +159,22 @@ pub fn refusal(name: &str, value: &str, source: EnvSource) -> Option<EnvRefusal>
     }
 }
 
-fn is_plain(value: &str) -> bool {
-    value.len() <= MAX_VALUE && !value.contains(['\0', '\n', '\r'])
+fn is_plain(value: &OsStr) -> bool {
+    value.len() <= MAX_VALUE && !value.as_encoded_bytes().iter().any(|byte| b"\0\n\r".contains(byte))
 }
 
 /// The search path: `first`, then what the host has. An entry that is empty or relative would mean the working
 /// directory, where anyone may have put a program, so it is left out.
-fn search_path(host: Option<&str>, first: &[PathBuf]) -> Result<String, EnvRefusal> {
-    let mut entries: Vec<&str> = Vec::new();
+fn search_path(host: Option<&OsStr>, first: &[PathBuf]) -> Result<OsString, EnvRefusal> {
+    let mut entries: Vec<PathBuf> = Vec::new();
     for folder in first {
         let text = folder.to_str().filter(|text| text.starts_with('/') && !text.contains([':', '\0', '\n', '\r']));
-        entries.push(text.ok_or_else(|| EnvRefusal::BadFolder(folder.to_string_lossy().into_owned()))?);
+        entries.push(text.ok_or_else(|| EnvRefusal::BadFolder(folder.to_string_lossy().into_owned()))?.into());
     }
     let before = entries.len();
-    entries.extend(host.unwrap_or_default().split(':').filter(|entry| entry.starts_with('/')));
+    entries.extend(std::env::split_paths(host.unwrap_or_default()).filter(|entry| entry.has_root()));
     if entries.len() == before {
-        entries.extend(DEFAULT_PATH.split(':'));
+        entries.extend(std::env::split_paths(DEFAULT_PATH));
     }
     let mut seen = Vec::with_capacity(entries.len());
     for entry in entries {
@@ -178,5 +182,6 @@ fn search_path(host: Option<&str>, first: &[PathBuf]) -> Result<String, EnvRefus
             seen.push(entry);
         }
     }
-    Ok(seen.join(":"))
+    // No entry has the separator in it: they were split at it, or have no colon.
+    std::env::join_paths(&seen).map_err(|error| EnvRefusal::BadFolder(error.to_string()))
 }

@@ -1,5 +1,7 @@
 //! The environment guard: does a command get only what it may?
 
+#[cfg(unix)]
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use proptest::prelude::*;
@@ -11,8 +13,8 @@ use prowess_testkit::{assert_documented, cases, check_all_but};
 const STEER: &str = "names that steer a command or hold a credential";
 const INHERIT: &str = "variables of the host";
 
-fn pair(name: &str, value: &str) -> (String, String) {
-    (name.to_owned(), value.to_owned())
+fn pair<V: for<'a> From<&'a str>>(name: &str, value: &str) -> (String, V) {
+    (name.to_owned(), value.into())
 }
 
 fn with_caller(caller: &[(String, String)]) -> Result<RunEnv, EnvRefusal> {
@@ -42,7 +44,7 @@ const OLDER: &[(&str, &str)] = &[
 fn kept(case: &serde_json::Value, column: &str) -> Result<(), String> {
     let name = case["name"].as_str().expect("a name");
     let found = with_caller(&[pair(name, "v")]);
-    let is_kept = found.as_ref().is_ok_and(|env| env.get(name.trim()) == Some("v"));
+    let is_kept = found.as_ref().is_ok_and(|env| env.get(name.trim()) == Some("v".as_ref()));
     if case[column] == is_kept { Ok(()) } else { Err(format!("found {found:?}")) }
 }
 
@@ -101,7 +103,7 @@ fn the_host_gives_less_than_in_openclaw_and_never_more() {
         let name = case["name"].as_str().expect("a name");
         let env =
             compose(EnvInputs { host: &[pair(name, "/v")], ..EnvInputs::default() }).map_err(|e| e.to_string())?;
-        let found = env.get(name) == Some("/v");
+        let found = env.get(name) == Some("/v".as_ref());
         assert!(!found || (case["inheritedOlder"] == true && case["inheritedNewer"] == true), "more than the peer");
         if case["inheritedNewer"] == found { Ok(()) } else { Err(format!("found {found}")) }
     });
@@ -177,20 +179,34 @@ fn names_that_hijack_are_refused_whoever_brings_them() {
 fn a_declared_credential_reaches_its_skill_and_nobody_else_sets_one() {
     let token = [pair("GH_TOKEN", "canary-1")];
     let env = compose(EnvInputs { skill: &token, ..EnvInputs::default() }).unwrap();
-    assert_eq!(env.get("GH_TOKEN"), Some("canary-1"));
+    assert_eq!(env.get("GH_TOKEN"), Some("canary-1".as_ref()));
     assert!(!format!("{env:?}").contains("canary"), "values do not print");
-    assert!(with_caller(&token).is_err());
+    assert!(with_caller(&[pair("GH_TOKEN", "canary-1")]).is_err());
     let env = compose(EnvInputs { host: &token, ..EnvInputs::default() }).unwrap();
     assert_eq!(env.get("GH_TOKEN"), None, "the host's own token stays behind");
     assert!(is_credential("GH_TOKEN") && is_credential("my_api_key") && !is_credential("FOO"));
 }
 
+#[cfg(unix)]
+#[test]
+fn values_that_are_not_utf_8_are_handed_on_as_they_are() {
+    use std::os::unix::ffi::OsStringExt;
+    let odd = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
+    let host = [("LANG".to_owned(), odd(b"caf\xe9")), ("PATH".to_owned(), odd(b"/a\xff:/b"))];
+    let skill = [("KEY".to_owned(), odd(b"\xff\xfe"))];
+    let env = compose(EnvInputs { host: &host, skill: &skill, ..EnvInputs::default() }).unwrap();
+    assert_eq!(env.get("LANG"), Some(&*odd(b"caf\xe9")));
+    assert_eq!(env.get("KEY"), Some(&*odd(b"\xff\xfe")));
+    assert_eq!(env.path().collect::<Vec<_>>(), [odd(b"/a\xff"), "/b".into()]);
+    let other = compose(EnvInputs { host: &host, skill: &[], ..EnvInputs::default() }).unwrap();
+    assert_ne!(env.digest(), other.digest());
+}
+
 #[test]
 fn values_that_could_pass_for_more_are_refused() {
     for value in ["a\0b", "a\nb", "a\rLD_PRELOAD=x", &"x".repeat(200_000)] {
-        let given = [pair("FOO", value)];
-        assert_eq!(with_caller(&given), Err(EnvRefusal::BadValue("FOO".to_owned())));
-        assert!(compose(EnvInputs { skill: &given, ..EnvInputs::default() }).is_err());
+        assert_eq!(with_caller(&[pair("FOO", value)]), Err(EnvRefusal::BadValue("FOO".to_owned())));
+        assert!(compose(EnvInputs { skill: &[pair("FOO", value)], ..EnvInputs::default() }).is_err());
         let host = [pair("LANG", value)];
         assert_eq!(compose(EnvInputs { host: &host, ..EnvInputs::default() }).unwrap().get("LANG"), None);
     }
@@ -206,7 +222,8 @@ fn later_layers_replace_earlier_ones() {
         path_prepend: &[],
     })
     .unwrap();
-    let vars: Vec<_> = env.iter().filter(|(name, _)| *name != "PATH").collect();
+    let vars = env.iter().filter(|(name, _)| *name != "PATH");
+    let vars: Vec<_> = vars.map(|(name, value)| (name, value.to_str().expect("text"))).collect();
     let expected =
         [("BAR", "caller"), ("KEY", "skill"), ("LANG", "caller"), ("OPENCLAW_SHELL", "exec"), ("TERM", "host")];
     assert_eq!(vars, expected);
@@ -218,7 +235,7 @@ fn the_search_path_has_no_place_that_anyone_could_fill() {
         let first: Vec<PathBuf> = first.iter().map(PathBuf::from).collect();
         let host = [pair("PATH", host)];
         let env = compose(EnvInputs { host: &host, path_prepend: &first, ..EnvInputs::default() });
-        env.map(|env| env.get("PATH").expect("always set").to_owned())
+        env.map(|env| env.get("PATH").and_then(|path| path.to_str()).expect("always set").to_owned())
     };
     assert_eq!(path("/a:/b::.:bin:/a:", &["/s/bins", "/b"]).unwrap(), "/s/bins:/b:/a");
     let default = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -257,10 +274,11 @@ proptest! {
         host in prop::collection::vec(("[A-Za-z_]{1,8}|LD_PRELOAD|PATH|LC_ALL", any::<String>()), 0..6),
         caller in prop::collection::vec((any::<String>(), any::<String>()), 0..3),
     ) {
+        let host: Vec<_> = host.into_iter().map(|(name, value)| (name, value.into())).collect();
         if let Ok(env) = compose(EnvInputs { host: &host, caller: &caller, ..EnvInputs::default() }) {
             for (name, value) in env.iter() {
                 prop_assert!(!hijacks(name) || ["PATH", "HOME"].contains(&name), "{}", name);
-                prop_assert!(!value.contains(['\0', '\n']));
+                prop_assert!(!value.as_encoded_bytes().iter().any(|byte| b"\0\n".contains(byte)));
                 prop_assert!(is_inherited(name) || caller.iter().any(|(given, _)| given.trim() == name));
             }
         }

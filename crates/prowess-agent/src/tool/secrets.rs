@@ -36,7 +36,7 @@ impl Secrets {
                 continue;
             }
             // Of a key with several lines, each is shown by itself.
-            for line in value.lines().map(str::trim).filter(|line| line.len() >= MIN_BYTES) {
+            for line in value.to_string_lossy().lines().map(str::trim).filter(|line| line.len() >= MIN_BYTES) {
                 if !known.iter().any(|secret| secret.value == line) {
                     known.push(Secret { name: name.clone(), value: line.to_owned() });
                 }
@@ -106,7 +106,7 @@ mod tests {
     use super::Secrets;
 
     fn secrets(vars: &[(&str, &str)], primary: Option<&str>) -> Secrets {
-        let vars = vars.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let vars = vars.iter().map(|(name, value)| ((*name).to_owned(), value.into())).collect();
         let secrets = Secrets::default();
         secrets.note(&SkillShare { vars, ..SkillShare::default() }, primary);
         secrets

@@ -121,7 +121,7 @@ impl Workshop {
             workspace: base.join("ws"),
             home: home.clone(),
             settings,
-            host_env: host_env.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
+            host_env: host_env.map(|(name, value)| (name.to_owned(), value.into())).to_vec(),
             skills: Vec::new(),
             readable: Vec::new(),
             hidden: vec![base.join("home/.ssh"), base.join("state/openclaw.json")],
@@ -207,8 +207,8 @@ fn skill_set(dir: &Path, skills: &[(&str, &str, &str)]) -> SkillSet {
         }
         let name = skill.name.as_str().to_uppercase();
         let vars = vec![
-            (format!("SECRET_OF_{name}"), format!("secret-of-{}", skill.name)),
-            (format!("{name}_API_KEY"), format!("key-of-{}", skill.name)),
+            (format!("SECRET_OF_{name}"), format!("secret-of-{}", skill.name).into()),
+            (format!("{name}_API_KEY"), format!("key-of-{}", skill.name).into()),
         ];
         Ok(SkillShare { vars, ..SkillShare::default() })
     };

@@ -143,7 +143,7 @@ fn rules(confinement: &Confinement) -> Result<Vec<Rule>, Refused> {
             return Err(Refused::new(
                 "sandbox",
                 format!(
-                    "{} may be changed, but {} below it must stay hidden; choose a smaller workspace or grant",
+                    "refusing to run in {}: it contains {}; choose a smaller workspace or grant",
                     rule.path.display(),
                     secret.display()
                 ),

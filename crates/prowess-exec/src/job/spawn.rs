@@ -14,8 +14,9 @@ use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
 
 use super::family::Family;
-use super::{Input, Start, StartError};
-use crate::sandbox::{Cleanup, Launch, ORDER_FD, read_report};
+use super::{Input, StartError};
+use crate::launch::Launch;
+use crate::sandbox::{Cleanup, ORDER_FD, Prepared, StopInside, read_report};
 use crate::terminal::{self, Terminal};
 
 /// How long a helper may take to set itself up.
@@ -32,6 +33,8 @@ pub(super) struct Spawned {
     pub(super) family: Family,
     pub(super) stream: Stream,
     pub(super) cleanup: Cleanup,
+    /// Ends what runs inside a container, where no signal of ours arrives.
+    pub(super) stop: Option<StopInside>,
 }
 
 /// Our ends of a program's streams. Output and errors share one, so their order is the one they were written in.
@@ -81,15 +84,17 @@ impl Stream {
 }
 
 /// Starts the program of `launch`.
-pub(super) async fn spawn(launch: Launch, start: &Start) -> Result<Spawned, StartError> {
-    let mut command = Command::new(&launch.program);
-    command.args(&launch.args).current_dir(&start.cwd).env_clear().kill_on_drop(true);
-    if start.input == Input::Terminal {
+pub(super) async fn spawn(launch: Launch) -> Result<Spawned, StartError> {
+    let Launch { command: _, cwd, env, input, prepared } = launch;
+    let Prepared { program, args, order, cleanup, vars: _, stop } = prepared;
+    let mut command = Command::new(&program);
+    command.args(&args).current_dir(&cwd).env_clear().kill_on_drop(true);
+    if input == Input::Terminal {
         command.env("TERM", terminal::KIND);
     }
-    command.envs(start.env.iter().map(|(name, value)| (name, value)));
-    let stream = connect(&mut command, start.input)?;
-    let helper = if launch.order.is_some() {
+    command.envs(env);
+    let stream = connect(&mut command, input)?;
+    let helper = if order.is_some() {
         Some(line_to_helper(&mut command)?)
     } else {
         // Not for a helper: it begins a session, which the leader of a group cannot.
@@ -101,9 +106,10 @@ pub(super) async fn spawn(launch: Launch, start: &Start) -> Result<Spawned, Star
     drop(command);
     let number = child.id().and_then(|id| i32::try_from(id).ok());
     let leader = number.and_then(Pid::from_raw).ok_or(StartError::Vanished)?;
-    // From here on, whoever leaves early takes the process with him.
-    let spawned = Spawned { child, leader, family: Family::of(leader), stream, cleanup: launch.cleanup };
-    if let (Some(helper), Some(order)) = (helper, &launch.order) {
+    // From here on, an early return ends the process.
+    let stop = stop.map(StopInside::armed);
+    let spawned = Spawned { child, leader, family: Family::of(leader), stream, cleanup, stop };
+    if let (Some(helper), Some(order)) = (helper, &order) {
         let talk = tokio::time::timeout(HELPER, instruct(helper, order));
         let report = talk.await.map_err(|_| StartError::Silent)?.map_err(StartError::Helper)?;
         if let Some(refused) = read_report(&report) {

@@ -10,12 +10,14 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal};
 use tokio::process::Child;
 use tokio::sync::{Notify, OwnedSemaphorePermit, mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
 
 use super::family::Census;
 use super::spawn::{Spawned, Stream};
 use super::{Exit, Leftovers, Limits, Outcome, State, WriteError};
 use crate::output::{Drained, Kept, Output};
+use crate::sandbox::StopInside;
 use crate::terminal;
 
 /// The most that is read at once.
@@ -141,6 +143,7 @@ impl Task {
             empty: 0,
             ended_with_it: 0,
             left: 0,
+            stopping: None,
             task: self,
         };
         life.live().await;
@@ -170,6 +173,8 @@ struct Life {
     empty: u32,
     ended_with_it: usize,
     left: usize,
+    /// What ends the processes inside a container.
+    stopping: Option<JoinHandle<()>>,
     task: Task,
 }
 
@@ -277,7 +282,7 @@ impl Life {
         };
         self.ended_with_it = left.len();
         if left.is_empty() {
-            self.task.spawned.family.forget();
+            self.forget();
             self.phase = Phase::Gone;
         } else {
             self.ask_to_end(&left);
@@ -290,6 +295,14 @@ impl Life {
         }
         if self.exited.is_none() {
             self.cause = Some(cause);
+        }
+        if let Some(stop) = self.task.spawned.stop.take() {
+            // The client of a container engine ends when what it started has ended. Signals to the client itself would
+            // only cut it off from what goes on inside.
+            self.stopping = Some(tokio::spawn(stop.run(self.task.limits.grace)));
+            self.phase = Phase::Ending(Instant::now() + StopInside::longest(self.task.limits.grace));
+            self.look_at = Instant::now();
+            return;
         }
         let members = self.alive().await;
         self.ask_to_end(&members);
@@ -305,9 +318,17 @@ impl Life {
 
     /// Everyone has been ended. What the last of them wrote is in the pipe by now.
     fn gone(&mut self) {
-        self.task.spawned.family.forget();
+        self.forget();
         self.phase = Phase::Gone;
         self.drain_until = Some(Instant::now() + self.task.limits.drain);
+    }
+
+    /// Nobody has to be looked after any more, here or inside a container.
+    fn forget(&mut self) {
+        self.task.spawned.family.forget();
+        if let Some(stop) = self.task.spawned.stop.take() {
+            stop.disarm();
+        }
     }
 
     async fn alive(&mut self) -> Vec<Pid> {
@@ -421,6 +442,10 @@ impl Life {
             // It does not end: waiting for it would be waiting for ever.
             _ => self.task.spawned.child.try_wait().ok().flatten(),
         };
+        if let Some(stopping) = self.stopping.take() {
+            // It has a time limit of its own. A panic in it leaves nothing to do here.
+            let _ = stopping.await;
+        }
         let code = status.and_then(|status| status.code());
         let signal = status.as_ref().and_then(ExitStatus::signal).map(signal_name);
         let exit = match (self.cause, code, &signal) {

@@ -2,9 +2,15 @@
 //!
 //! The values of variables never appear among the arguments, which everyone on the machine can read: the client is told
 //! the names and takes the values from its own environment.
+//!
+//! A signal to the client does not reach what runs in the container, and ending the client leaves it running there. So
+//! every run carries a variable of its own, [`RUN_VARIABLE`], and is ended by a second command in the container that
+//! signals all processes that have it, and their sessions ([`StopInside`]).
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
 
 use super::Unavailable;
 
@@ -39,6 +45,105 @@ pub enum Terminal {
 
 /// A variable whose value is put in front of the container's own `PATH`. The host's `PATH` itself means nothing there.
 pub const PATH_VARIABLE: &str = "PROWESS_PREPEND_PATH";
+
+/// A variable that marks the processes of one run.
+pub const RUN_VARIABLE: &str = "PROWESS_RUN_ID";
+
+/// How long the command that ends a run may take beyond the grace: the client has to start, and so does its shell.
+const STOP_MARGIN: Duration = Duration::from_secs(10);
+
+/// Ends the processes of the run `$1`: asks them, waits `$2` times a fifth of a second, and kills those that are left.
+///
+/// A process belongs to the run if it has the run's variable, or if the leader of its session has: one that was started
+/// with an empty environment is found by its session. It needs nothing but a shell, `cat` and `sleep`.
+const STOP: &str = r#"
+run=$1 tries=$2
+signal_all() {
+  marked=' ' left=no
+  for dir in /proc/[0-9]*; do
+    case $(cat "$dir/environ") in *"PROWESS_RUN_ID=$run"*) marked="$marked${dir#/proc/} " ;; esac
+  done
+  for dir in /proc/[0-9]*; do
+    stat=$(cat "$dir/stat") || continue
+    set -- "${dir#/proc/}" ${stat##*) }
+    [ "$2" = Z ] && continue
+    case $marked in *" $1 "* | *" $5 "*) for signal in $signals; do kill -"$signal" "$1" && left=yes; done ;; esac
+  done
+}
+{
+  signals='TERM CONT'; signal_all
+  signals=0
+  while [ $left = yes ] && [ "$tries" -gt 0 ]; do
+    sleep 0.2 || sleep 1
+    tries=$((tries - 1)); signal_all
+  done
+  tries=20 signals=KILL
+  while [ $left = yes ] && [ "$tries" -gt 0 ]; do
+    tries=$((tries - 1)); signal_all
+  done
+} 2>/dev/null
+"#;
+
+/// Ends a run inside its container. Once armed, dropping it starts the end without waiting for it: the run must not
+/// outlive us only because nobody waited.
+#[derive(Debug)]
+pub struct StopInside {
+    program: PathBuf,
+    name: String,
+    run: String,
+    is_armed: bool,
+}
+
+impl StopInside {
+    pub(super) fn new(program: PathBuf, name: &str, run: &str) -> Self {
+        Self { program, name: name.to_owned(), run: run.to_owned(), is_armed: false }
+    }
+
+    /// The longest that [`StopInside::run`] takes.
+    pub(crate) fn longest(grace: Duration) -> Duration {
+        grace + STOP_MARGIN
+    }
+
+    /// The run has started.
+    pub(crate) fn armed(mut self) -> Self {
+        self.is_armed = true;
+        self
+    }
+
+    /// The run is over.
+    pub(crate) fn disarm(mut self) {
+        self.is_armed = false;
+    }
+
+    /// Ends the run: asks it, and kills what is left after the grace.
+    pub(crate) async fn run(mut self, grace: Duration) {
+        self.is_armed = false;
+        let mut command = tokio::process::Command::from(self.command(grace));
+        let Ok(mut child) = command.kill_on_drop(true).spawn() else { return };
+        // Whatever comes of it, the client is ended after the same time.
+        let _ = tokio::time::timeout(Self::longest(grace), child.wait()).await;
+    }
+
+    fn command(&self, grace: Duration) -> std::process::Command {
+        let mut command = std::process::Command::new(&self.program);
+        command.args(self.args(grace)).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    }
+
+    fn args(&self, grace: Duration) -> Vec<String> {
+        let tries = (grace.as_millis() / 200).max(1).to_string();
+        ["exec", &self.name, "/bin/sh", "-c", STOP, "sh", &self.run, &tries].map(str::to_owned).into()
+    }
+}
+
+impl Drop for StopInside {
+    fn drop(&mut self) {
+        if self.is_armed {
+            // There is nobody left to tell if it fails.
+            let _ = self.command(Duration::ZERO).spawn();
+        }
+    }
+}
 
 /// The arguments for the client of an engine that run `text` with the container's shell.
 pub fn exec_argv<'a>(

@@ -9,7 +9,7 @@ use std::time::Duration;
 use prowess_exec::SkillShare;
 use prowess_exec::approver::{Approver, Nobody};
 use prowess_exec::exec_tool::ExecCall;
-use prowess_exec::job::{EnvDrift, Warrant};
+use prowess_exec::launch::{EnvDrift, Warrant};
 use prowess_policy::env::{EnvInputs, compose};
 use prowess_policy::posture::{Ask, Security};
 use prowess_policy::{Answer, Question, SkillBin, Verdict};
@@ -243,7 +243,7 @@ async fn an_answer_is_bound_to_everything_that_was_asked() {
     next(&world, call("touch mark")).await;
     world.setting.session = "other".to_owned();
     next(&world, call("touch mark")).await;
-    world.setting.skills = vec![SkillShare { vars: vec![("KEY".to_owned(), "1".to_owned())], ..SkillShare::default() }];
+    world.setting.skills = vec![SkillShare { vars: vec![("KEY".to_owned(), "1".into())], ..SkillShare::default() }];
     next(&world, call("touch mark")).await;
     std::fs::rename(world.ws("sub"), world.ws("gone")).expect("it is moved");
     std::fs::create_dir(world.ws("sub")).expect("a folder");
@@ -260,10 +260,10 @@ async fn a_permit_for_another_environment_starts_nothing() {
     let drifted = compose(EnvInputs { host: &world.setting.host_env, caller: &more, ..EnvInputs::default() });
     let drifted = drifted.expect("an environment");
     let permit = case.judgment.permit().expect("it is allowed");
-    assert_eq!(Warrant::new(permit, &drifted).map(|_| ()), Err(EnvDrift));
+    assert_eq!(Warrant::new(permit, drifted).map(|_| ()), Err(EnvDrift));
     let case = world.exec.judge(&call("ls"), &world.setting).expect("it is judged");
     let permit = case.judgment.permit().expect("it is allowed");
-    assert!(Warrant::new(permit, &case.env).is_ok(), "the control");
+    assert!(Warrant::new(permit, case.env).is_ok(), "the control");
 }
 
 /// Somebody who is asked and never answers.

@@ -71,8 +71,7 @@ async fn hijacking_variables_never_reach_a_child() {
         let result = world.call(&asked).await;
         assert!(result.is_error && !world.ws("mark").exists(), "caller {name:?}: {}", result.text());
         assert_eq!(world.endings(), ["refused"], "caller {name:?}");
-        world.setting.skills =
-            vec![SkillShare { vars: vec![(name.to_owned(), "x".to_owned())], ..SkillShare::default() }];
+        world.setting.skills = vec![SkillShare { vars: vec![(name.to_owned(), "x".into())], ..SkillShare::default() }];
         let result = world.run("touch mark").await;
         assert!(result.is_error && !world.ws("mark").exists(), "skill {name:?}: {}", result.text());
     }
@@ -95,7 +94,7 @@ async fn hijacking_variables_never_reach_a_child() {
         assert!(result.is_error && !world.ws("mark").exists(), "{name:?}={value:?}: {}", result.text());
         assert!(!result.text().contains("evil"), "values are not shown");
         world.setting.skills =
-            vec![SkillShare { vars: vec![(name.to_owned(), value.to_owned())], ..SkillShare::default() }];
+            vec![SkillShare { vars: vec![(name.to_owned(), value.into())], ..SkillShare::default() }];
         assert!(world.run("touch mark").await.is_error && !world.ws("mark").exists(), "skill {name:?}={value:?}");
     }
     let world = target(yes());
@@ -126,8 +125,8 @@ async fn what_the_host_has_in_its_environment_stays_there() {
             "PS4",
             "EDITOR",
         ]; // secrets, sockets, and what would steer the child
-        world.setting.host_env.extend(host.map(|name| (name.to_owned(), "canary-of-the-host".to_owned())));
-        world.setting.host_env.push(("LC_ALL".to_owned(), "C".to_owned()));
+        world.setting.host_env.extend(host.map(|name| (name.to_owned(), "canary-of-the-host".into())));
+        world.setting.host_env.push(("LC_ALL".to_owned(), "C".into()));
         let result = world.run("env; tr '\\0' '\\n' < /proc/self/environ").await;
         let text = result.text();
         assert!(text.contains("OPENCLAW_SHELL=exec") && text.contains("LC_ALL=C"), "the control: {text}");
@@ -145,7 +144,7 @@ async fn what_the_host_has_in_its_environment_stays_there() {
 async fn a_skills_secret_reaches_its_own_runs_only() {
     let canary = "canary-4711-of-skill-a";
     let mut world = World::new(always());
-    let share = SkillShare { vars: vec![("A_API_KEY".to_owned(), canary.to_owned())], ..SkillShare::default() };
+    let share = SkillShare { vars: vec![("A_API_KEY".to_owned(), canary.into())], ..SkillShare::default() };
     world.setting.skills = vec![share.clone()];
     let with = world.run("printenv").await;
     assert!(with.text().contains(canary), "the control: {}", with.text());
@@ -190,7 +189,7 @@ async fn a_skills_secret_reaches_its_own_runs_only() {
 #[tokio::test]
 async fn a_refused_value_is_not_repeated() {
     let mut world = World::new(yes());
-    let vars = vec![("A_API_KEY".to_owned(), "canary\nsecond".to_owned())];
+    let vars = vec![("A_API_KEY".to_owned(), "canary\nsecond".into())];
     world.setting.skills = vec![SkillShare { vars, ..SkillShare::default() }];
     let result = world.run("env").await;
     assert!(result.is_error && result.text().contains("A_API_KEY"), "{}", result.text());

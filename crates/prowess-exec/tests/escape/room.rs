@@ -14,7 +14,7 @@ use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 
 use command_fds::{CommandFdExt, FdMapping};
 use prowess_exec::sandbox::{
-    Choice, Cleanup, Confinement, Cwd, Kind, Launch, Limits, ORDER_FD, Order, Pin, Refused, Sandbox, Survey,
+    Choice, Cleanup, Confinement, Cwd, Kind, Limits, ORDER_FD, Order, Pin, Prepared, Refused, Sandbox, Survey,
     read_report, temp_name,
 };
 use prowess_policy::Grants;
@@ -120,7 +120,7 @@ impl Drop for Bystander {
 }
 
 /// What to start for an order.
-pub(crate) fn prepare(kind: &Kind, order: Order) -> Launch {
+pub(crate) fn prepare(kind: &Kind, order: Order) -> Prepared {
     Sandbox::new(kind.clone(), helper().to_owned()).prepare(order).unwrap()
 }
 
@@ -241,7 +241,7 @@ impl Room {
         self.launch(prepare(kind, order)).finish()
     }
 
-    pub(crate) fn prepare(&self, kind: &Kind, program: &Path, words: &[String]) -> Launch {
+    pub(crate) fn prepare(&self, kind: &Kind, program: &Path, words: &[String]) -> Prepared {
         prepare(kind, self.order(program, words))
     }
 
@@ -251,21 +251,23 @@ impl Room {
 
     /// Sends these bytes to a helper instead of an order.
     pub(crate) fn send(&self, bytes: &[u8]) -> Outcome {
-        self.launch(Launch {
+        self.launch(Prepared {
             program: helper().to_owned(),
             args: vec!["__confine".into()],
             order: Some(bytes.to_vec()),
             cleanup: Cleanup::default(),
+            vars: Vec::new(),
+            stop: None,
         })
         .finish()
     }
 
-    fn launch(&self, launch: Launch) -> Run {
+    fn launch(&self, launch: Prepared) -> Run {
         self.launch_on(launch, Stdio::null())
     }
 
     /// Starts a helper as a runtime would, with this as its standard input.
-    pub(crate) fn launch_on(&self, launch: Launch, stdin: Stdio) -> Run {
+    pub(crate) fn launch_on(&self, launch: Prepared, stdin: Stdio) -> Run {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let mut maps = vec![FdMapping { parent_fd: OwnedFd::from(theirs), child_fd: ORDER_FD }];
         if let Some(file) = &self.leak {

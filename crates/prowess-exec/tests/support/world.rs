@@ -65,7 +65,7 @@ impl World {
             workspace: base.join("ws"),
             home: base.join("home"),
             settings: ExecSettings::default(),
-            host_env: host_env.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
+            host_env: host_env.map(|(name, value)| (name.to_owned(), value.into())).to_vec(),
             skills: Vec::new(),
             readable: Vec::new(),
             hidden: Vec::new(),

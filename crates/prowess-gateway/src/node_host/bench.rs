@@ -169,11 +169,12 @@ impl Bench {
         setting.agent = order.agent.clone().unwrap_or_else(|| "main".to_owned());
         // It runs here, whatever this machine does with commands of its own agents.
         setting.settings.host = None;
-        if !setting.host_env.iter().any(|(name, value)| name == "PATH" && !value.trim().is_empty()) {
-            setting.host_env.push(("PATH".to_owned(), DEFAULT_PATH.to_owned()));
+        if !setting.host_env.iter().any(|(name, value)| name == "PATH" && !value.to_string_lossy().trim().is_empty()) {
+            setting.host_env.push(("PATH".to_owned(), DEFAULT_PATH.into()));
         }
         if !order.skill_env.is_empty() {
-            setting.skills.push(SkillShare { vars: order.skill_env.clone(), ..SkillShare::default() });
+            let vars = order.skill_env.iter().map(|(name, value)| (name.clone(), value.into())).collect();
+            setting.skills.push(SkillShare { vars, ..SkillShare::default() });
         }
         // Without approvals that can be read nothing runs, so nothing has to be asked for it.
         let approvals = self.exec.approvals.load().map_err(|error| Failed::unavailable(error.to_string()))?;

@@ -1,5 +1,6 @@
 //! `system.run.prepare`: what exactly would run, and what would a person have to know about it?
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -39,7 +40,8 @@ impl Bench {
         let mut argv = order.run.argv.clone();
         let mut raw = shown.clone();
         if order.run.shell_text.is_none() {
-            let path = setting.host_env.iter().find(|(name, _)| name == "PATH").map_or("", |(_, path)| path.as_str());
+            let path = setting.host_env.iter().find(|(name, _)| name == "PATH");
+            let path = path.map_or(OsStr::new(""), |(_, path)| path.as_os_str());
             let disk = Disk::new(path, cwd.as_deref().map_or(&*setting.workspace, Path::new));
             let program = argv.first().and_then(|name| disk.program(name));
             let stable = || Failed::invalid("SYSTEM_RUN_DENIED: approval requires a stable executable path");

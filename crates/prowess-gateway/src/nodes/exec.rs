@@ -163,7 +163,10 @@ impl NodeExec {
                 session: SessionKey::parse(&order.setting.session),
                 progress: Some(pieces),
                 is_awaited: true,
-                secrets: secrets.map(|(_, value)| value.clone()).filter(|value| value.len() >= MIN_SECRET).collect(),
+                secrets: secrets
+                    .map(|(_, value)| value.to_string_lossy().into_owned())
+                    .filter(|value| value.len() >= MIN_SECRET)
+                    .collect(),
                 since: Instant::now(),
             },
         );
@@ -197,7 +200,7 @@ impl NodeExec {
             request["skillVariables"] = vars.keys().map(|name| shown(name).to_string()).collect();
         }
         let answered = self.board.ask(request, once_only).await;
-        let (run, decision) = answered.ok_or("exec denied: a person has to say, and nobody answered")?;
+        let (run, decision) = answered.ok_or("exec denied: needs approval, and nobody answered")?;
         if decision == Decision::Deny {
             return Err("exec denied: denied by the person who was asked".to_owned());
         }
@@ -260,7 +263,9 @@ fn params(call: &ExecCall, setting: &Setting, node: &Node, plan: &Plan) -> Value
 /// The variables of the skills in use, for a node that knows what to do with them.
 fn skill_env(setting: &Setting, node: &Node) -> Option<Value> {
     let vars = setting.skills.iter().flat_map(|skill| &skill.vars);
-    let vars: Map<String, Value> = vars.map(|(name, value)| (name.clone(), value.clone().into())).collect();
+    // The wire is JSON: a value that is not UTF-8 cannot be sent, and a changed one would be a wrong one.
+    let vars: Map<String, Value> =
+        vars.filter_map(|(name, value)| Some((name.clone(), value.to_str()?.into()))).collect();
     let is_known = node.guest.caps.iter().any(|cap| cap == SKILL_ENV);
     (is_known && !vars.is_empty()).then_some(Value::Object(vars))
 }

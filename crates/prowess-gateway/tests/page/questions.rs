@@ -109,7 +109,7 @@ async fn what_a_node_is_given_of_skills_is_named() {
     let browser = enter(&room).await;
     let mut turn = Turn::of(&room);
     let skill = prowess_exec::SkillShare {
-        vars: vec![("API_KEY".to_owned(), "a-very-secret-value".to_owned())],
+        vars: vec![("API_KEY".to_owned(), "a-very-secret-value".into())],
         ..prowess_exec::SkillShare::default()
     };
     turn.setting.skills.push(skill);

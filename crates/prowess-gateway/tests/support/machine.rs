@@ -222,7 +222,7 @@ impl Turn {
         exec.helper = helper();
         let folder = prowess_host::workspace(&context).expect("a workspace");
         let mut setting = prowess_host::base(&context, folder, "agent:main:test");
-        setting.host_env = vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())];
+        setting.host_env = vec![("PATH".to_owned(), "/usr/bin:/bin".into())];
         Self { exec, setting }
     }
 

@@ -77,10 +77,10 @@ fn a_key_that_is_replaced_counts_without_a_new_prompt() {
     let live = stage.live();
     let skills = live.skills().current();
     let key = || skills.share(&skills.snapshot.skills()[0]).expect("a share").vars;
-    assert_eq!(key(), [("A_KEY".to_owned(), "first".to_owned())]);
+    assert_eq!(key(), [("A_KEY".to_owned(), "first".into())]);
     stage.write(CONFIG, &config("second"));
     live.reload_config().expect("a configuration");
-    assert_eq!(key(), [("A_KEY".to_owned(), "second".to_owned())]);
+    assert_eq!(key(), [("A_KEY".to_owned(), "second".into())]);
     assert_eq!(live.skills().current().snapshot.fingerprint(), skills.snapshot.fingerprint());
 }
 
