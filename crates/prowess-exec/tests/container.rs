@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use processes::{is_running, pids, says};
-use prowess_exec::job::Exit;
+use prowess_exec::job::{Exit, Limits, Runner};
 use prowess_exec::sandbox::{Engine, Kind, Sandbox};
 use support::{Begin, Begins, bash, runner, soon, start};
 use tempfile::TempDir;
@@ -62,19 +62,28 @@ async fn a_run_that_is_killed_ends_inside_its_container() {
 }
 
 #[tokio::test]
-async fn a_run_that_takes_too_long_is_asked_and_then_killed_inside() {
+async fn a_run_is_asked_before_it_is_killed_inside() {
     let folder = TempDir::new().expect("a folder");
-    for (trap, asked) in [("trap 'echo asked; exit 3' TERM;", true), ("trap '' TERM;", false)] {
-        let text = format!("{trap} echo pid=$$ ready; while :; do sleep 0.05; done");
-        let begin = Begin { timeout: Some(Duration::from_millis(500)), ..start(folder.path()) };
-        let handle = runner().begin(in_container(&folder, &text), begin).await.expect("a start");
-        let outcome = soon(handle.job().wait()).await;
-        let said = outcome.output.text();
-        assert_eq!((&outcome.exit, outcome.left), (&Exit::TimedOut, 0), "{said}");
-        assert_eq!(said.contains("asked"), asked, "{said}");
-        let pids = pids(&said);
-        assert!(pids.len() == 1 && !is_running(pids[0]), "{said}");
-    }
+    let patient = Runner::new(Limits { grace: Duration::from_secs(30), ..Limits::default() });
+    let text = "trap 'echo asked; exit 3' TERM; echo pid=$$ ready; while :; do sleep 0.05; done";
+    let handle = patient.begin(in_container(&folder, text), start(folder.path())).await.expect("a start");
+    says(handle.job(), "ready").await;
+    handle.job().kill();
+    let outcome = soon(handle.job().wait()).await;
+    let said = outcome.output.text();
+    assert_eq!((&outcome.exit, outcome.left, said.contains("asked")), (&Exit::Killed, 0, true), "{said}");
+}
+
+#[tokio::test]
+async fn a_run_that_takes_too_long_and_does_not_listen_is_killed_inside() {
+    let folder = TempDir::new().expect("a folder");
+    let text = "trap '' TERM; echo pid=$$ ready; while :; do sleep 0.05; done";
+    let begin = Begin { timeout: Some(Duration::from_secs(2)), ..start(folder.path()) };
+    let handle = runner().begin(in_container(&folder, text), begin).await.expect("a start");
+    let outcome = soon(handle.job().wait()).await;
+    let said = outcome.output.text();
+    assert_eq!((&outcome.exit, outcome.left), (&Exit::TimedOut, 0), "{said}");
+    assert!(!pids(&said).iter().any(|&pid| is_running(pid)), "{said}");
 }
 
 #[tokio::test]
