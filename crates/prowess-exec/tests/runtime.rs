@@ -247,7 +247,7 @@ async fn a_session_that_a_helper_began_ends_as_one() {
 async fn a_terminal_has_a_size_and_answers() {
     // An answer must not be shown because it came before the program was ready to read it.
     let text = "stty -echo; [ -t 0 ] && [ -t 1 ] && [ -t 2 ] && stty size; echo $TERM; \
-                printf '\\033[6n'; IFS= read -rs -d R place; printf '%q\\n' \"$place\"; \
+                printf '\\033[6n'; IFS= read -rs -d R place; echo \"${place@Q}\"; \
                 echo ready; read -r line; echo \"got $line\"";
     let folder = TempDir::new().unwrap();
     let begin = Begin { input: Input::Terminal, ..start(folder.path()) };
