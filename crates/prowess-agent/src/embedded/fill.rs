@@ -127,7 +127,8 @@ fn mark_placeholders(command: &str, slots: &mut Vec<Slot>) -> String {
         let named = (1..found.len()).find_map(|group| found.get(group)).map_or("", |name| name.as_str());
         let is_one = slots.len() < MAX_SLOTS && stands_alone(before, all.as_str(), &rest[all.end()..]);
         // In angle brackets everything is a placeholder, whatever it is called; `<in >out` is a redirection.
-        let is_bracketed = all.as_str().starts_with('<') && !named.ends_with(' ');
+        let is_bracketed = all.as_str().starts_with('<');
+        let is_one = is_one && !(is_bracketed && named.ends_with(' '));
         let kind = Kind::of(named).or(is_bracketed.then_some(Kind::Unsaid));
         let kind = kind.filter(|kind| is_one && !is_program_text(*kind, before, all.as_str()));
         text.push_str(before);

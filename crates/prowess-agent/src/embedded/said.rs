@@ -407,7 +407,10 @@ mod tests {
             ("weather for Monday", None),
             ("weather in 3 days", None),
             ("what is the weather", None),
-            ("上海天气", None),
+            ("上海天气", Some("上海")),
+            ("上海天气怎么样", Some("上海")),
+            ("明天北京会下雨吗", Some("北京")),
+            ("天气怎么样", None),
             ("Wetter in Köln", Some("Köln")),
             ("in", None),
         ] {
