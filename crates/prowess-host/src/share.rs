@@ -9,7 +9,7 @@ use prowess_config::Env;
 use prowess_exec::SkillShare;
 use prowess_policy::Grants;
 use prowess_skills::env::{EnvInputs, EnvValue, plan};
-use prowess_skills::{Skill, SkillsConfig};
+use prowess_skills::{Secret, Skill, SkillsConfig};
 use serde_json::Value;
 
 use crate::context::View;

@@ -38,10 +38,10 @@ pub struct EnvInputs<'a> {
 impl fmt::Debug for EnvInputs<'_> {
     /// Of the variables only the names.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { host, skill, caller, fixed, path_prepend } = self;
         fn names<V>(vars: &[(String, V)]) -> Vec<&str> {
             vars.iter().map(|(name, _)| name.as_str()).collect()
         }
+        let Self { host, skill, caller, fixed, path_prepend } = self;
         f.debug_struct("EnvInputs")
             .field("host", &names(host))
             .field("skill", &names(skill))
