@@ -115,7 +115,8 @@ impl Embedded {
             .iter()
             .any(|message| matches!(message, Message::Assistant(said) if said.text().contains(say::WHAT_I_AM)))
         {
-            answer.text = answer.text.replace(say::WHAT_I_AM, "").trim_end().to_owned();
+            let rest = answer.text.replace(say::WHAT_I_AM, "");
+            rest.trim_end().clone_into(&mut answer.text);
         }
         let allowed = request.max_tokens.map_or(MAX_TOKENS, |asked| asked.min(MAX_TOKENS));
         if count(&answer.text) > allowed {
