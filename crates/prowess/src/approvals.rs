@@ -166,6 +166,7 @@ fn broken(error: StoreError) -> Failure {
         }
         StoreError::Unsafe(path) => return Failure::input(&error).hint(format!("chmod go-w {}", path.display())),
         StoreError::NotAFile(_) => "replace it with a regular file, or remove it",
+        StoreError::Lock(_) => "try again when the other process is done",
         StoreError::Io { .. } => "check that you can read and write the state directory",
     };
     Failure::input(error).hint(hint)
