@@ -104,7 +104,7 @@ fn meant(pattern: &str) -> Result<(String, Option<String>), Failure> {
         return Ok((pattern.to_owned(), None));
     }
     let here = std::env::current_dir().map_err(|error| Failure::ours(format!("no current directory: {error}")))?;
-    let found = Disk::new(&std::env::var("PATH").unwrap_or_default(), &here).program(pattern);
+    let found = Disk::new(std::env::var("PATH").unwrap_or_default(), &here).program(pattern);
     let Some(program) = found else {
         return Err(Failure::input(format!("`{pattern}` is not installed"))
             .hint("install it first, or give its path, or a pattern such as ~/bin/*"));

@@ -55,19 +55,25 @@ const STOP_MARGIN: Duration = Duration::from_secs(10);
 /// Ends the processes of the run `$1`: asks them, waits `$2` times a fifth of a second, and kills those that are left.
 ///
 /// A process belongs to the run if it has the run's variable, or if the leader of its session has: one that was started
-/// with an empty environment is found by its session. It needs nothing but a shell, `cat` and `sleep`.
+/// with an empty environment is found by its session. It needs a shell, `sleep`, and `grep` or `cat`.
 const STOP: &str = r#"
 run=$1 tries=$2
-signal_all() {
-  marked=' ' left=no
+marked() {
+  grep -lF "PROWESS_RUN_ID=$run" /proc/[0-9]*/environ
+  command -v grep > /dev/null && return
   for dir in /proc/[0-9]*; do
-    case $(cat "$dir/environ") in *"PROWESS_RUN_ID=$run"*) marked="$marked${dir#/proc/} " ;; esac
+    case $(cat "$dir/environ") in *"PROWESS_RUN_ID=$run"*) echo "$dir/environ" ;; esac
   done
+}
+signal_all() {
+  marked=$(marked) left=no
   for dir in /proc/[0-9]*; do
-    stat=$(cat "$dir/stat") || continue
+    read -r stat < "$dir/stat" || continue
     set -- "${dir#/proc/}" ${stat##*) }
     [ "$2" = Z ] && continue
-    case $marked in *" $1 "* | *" $5 "*) for signal in $signals; do kill -"$signal" "$1" && left=yes; done ;; esac
+    case $marked in
+      *"/proc/$1/environ"* | *"/proc/$5/environ"*) for signal in $signals; do kill -"$signal" "$1" && left=yes; done ;;
+    esac
   done
 }
 {
