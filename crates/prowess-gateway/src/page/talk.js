@@ -151,9 +151,8 @@ export class Talk {
     this.#log.append(el("p", { class: "used cut", role: "status" }, badge("Interrupted", "warn"), el("span", {}, text.replace(/^Interrupted: t/, "T"))));
   }
 
-  #call(id, name, args, after) {
-    const known = this.#calls.get(id);
-    if (known) return known;
+  /** Shows a call. Some models use an id again in a later turn, so a call is always a new one. */
+  #call(id, name, args) {
     const result = el("pre", { class: "result theirs", hidden: true, tabindex: 0, role: "group", "aria-label": `Output of ${name}` });
     const images = el("div", { class: "images", hidden: true });
     const mark = badge("Running", "calm");
@@ -162,8 +161,7 @@ export class Talk {
     const node = el("details", { class: "call", open: this.#open.has(id) },
       el("summary", {}, el("span", { class: "strong theirs" }, words(name ?? "tool")), el("code", { class: "brief theirs" }, words(String(command ?? args?.path ?? "").split("\n")[0])), mark),
       el("pre", { class: "theirs", tabindex: 0, role: "group", "aria-label": `Arguments of ${name}` }, words(cut(shown))), result, images);
-    if (after) after.after(node);
-    else this.#log.append(node);
+    this.#log.append(node);
     const call = { id, name, command, node, result, images, mark, state: "running", question: undefined };
     this.#calls.set(id, call);
     return call;
