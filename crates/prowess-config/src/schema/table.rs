@@ -233,7 +233,7 @@ pub static KEYS: &[Key] = &[
     unused("accessGroups", Open, "groups of people that channels let in", "prowess has no access groups; pair devices and give them scopes (prowess node approve)"),
     unused("approvals", Open, "where OpenClaw forwards approval requests", "answer approvals on the page, in the terminal, or with prowess approvals watch"),
     unused("audio", Open, "speech recognition", "use a skill that transcribes, such as openai-whisper"),
-    unused("auth", Open, "profiles that hold keys of model providers", "set models.providers.<id>.apiKey, or the provider's variable such as ANTHROPIC_API_KEY"),
+    key("auth", Open, "which keys of model providers are used, and in which order"),
     unused("bindings", Anything, "which agent answers which channel", "name the agent with --agent, or in the session key of a client"),
     unused("broadcast", Open, "several agents that answer one message", "send the message to each agent"),
     unused("canvasHost", Open, "pages that an agent draws", "open the page of the gateway instead (prowess gateway run)"),
