@@ -5,15 +5,16 @@ import { failure, heading, locked } from "./parts.js";
 import { href } from "./route.js";
 import { MASKED, at, origin, patch, settings, shown, typed } from "./settings.js";
 
-/** How many settings of a search are shown. */
+/** How many settings of a search, and how many warnings about the file, are shown. */
 const MOST = 60;
+const MOST_WARNINGS = 20;
 
 export function make(app, panel) {
   const self = { stale: true, file: undefined, all: [], section: undefined, changes: new Map(), issues: new Map() };
   const summary = el("p", { class: "soft", role: "status", "aria-live": "polite" });
   const search = el("input", { type: "search", placeholder: "Search settings", "aria-label": "Search settings", "data-search": true, spellcheck: "false", on: { input: soon(() => (draw(), noted()), 60) } });
   const sections = el("nav", { class: "chips", "aria-label": "Sections" });
-  const why = el("div");
+  const why = el("div", { class: "stack tight" });
   const form = el("form", { class: "settings", on: { submit: (event) => (event.preventDefault(), review()) } });
   const save = el("div", { class: "savebar card", hidden: true });
   const dialog = el("dialog", { class: "review", "aria-labelledby": "review-title" });
@@ -30,7 +31,7 @@ export function make(app, panel) {
       self.readOnly = !schema;
       self.stale = false;
       summary.textContent = `${file.path ?? ""}${file.valid === false ? ", which cannot be read" : ""}`;
-      put(why, locked(app, "operator.admin", "change settings"), (file.issues ?? []).map((issue) => el("p", { class: "warned theirs" }, words(`${issue.path ?? ""} ${issue.message ?? ""}`))));
+      put(why, locked(app, "operator.admin", "change settings"), [...(file.issues ?? []), ...(file.warnings ?? [])].slice(0, MOST_WARNINGS).map((issue) => el("p", { class: "warned theirs" }, issue.path && [el("code", {}, words(issue.path)), " "], words(issue.message ?? ""))));
       draw();
     } catch (error) {
       if (self.file) app.failed(error);

@@ -10,15 +10,16 @@ export function make(app, panel) {
   const agent = () => (app.agent ? { agentId: app.agent } : {});
 
   async function load() {
-    const [status, skills, models, sessions, approvals, devices] = await Promise.all([
+    const [status, skills, models, sessions, config, approvals, devices] = await Promise.all([
       app.link.call("status"),
       optional("skills.status", { ...agent(), fields: "summary" }),
       optional("models.list"),
       optional("sessions.list", { ...agent(), limit: 5, includeDerivedTitles: true }),
+      optional("config.get"),
       app.can("operator.approvals") ? optional("exec.approval.list") : undefined,
       app.can("operator.pairing") ? optional("device.pair.list") : undefined,
     ]);
-    return { status, skills, models, sessions, approvals, devices };
+    return { status, skills, models, sessions, config, approvals, devices };
   }
 
   function draw(data) {
@@ -43,12 +44,15 @@ const needing = (skills) => skills.filter((skill) => !skill.eligible && !skill.d
 const waits = (approvals) => (approvals?.approvals ?? []).filter((one) => !one.decision && !one.resolvedAtMs).length;
 
 /** What is wrong or could be better, the worst first, each with what to do. */
-function warnings({ status, skills, models, approvals, devices }) {
+function warnings({ status, skills, models, config, approvals, devices }) {
   const found = [];
   const add = (kind, text, more) => found.push({ kind, text, ...more });
   const { gateway = {} } = status;
   if (models && !models.models?.length) add("bad", "No model can be used yet: there is no key for any provider.", { command: "prowess doctor", link: ["Add a key in Configuration", href("config", undefined, { q: "models" })] });
   if (gateway.sandbox && !gateway.sandbox.works) add(gateway.sandbox.off ? "warn" : "bad", words(gateway.sandbox.what), { command: gateway.sandbox.off ? "prowess config set tools.exec.sandbox.kind auto" : "prowess doctor" });
+  if (config?.valid === false) add("bad", "The configuration file cannot be read, so the gateway goes on with what it read before.", { command: "prowess doctor", link: ["See why", href("config")] });
+  const ignored = config?.warnings?.length ?? 0;
+  if (ignored) add("warn", `${many(ignored, "setting")} in the configuration ${ignored === 1 ? "does" : "do"} not do what was meant.`, { link: ["See which", href("config")] });
   const waiting = waits(approvals);
   if (waiting) add("warn", `${many(waiting, "command")} ${waiting === 1 ? "waits" : "wait"} for an answer.`, { link: ["Review", href("approvals")] });
   const pending = devices?.pending?.length ?? 0;
