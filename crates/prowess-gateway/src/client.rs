@@ -24,6 +24,7 @@ pub use backoff::Backoff;
 pub(crate) use backoff::FIRST;
 pub use introduction::{Introduction, Node};
 
+use crate::tls::Fingerprint;
 use address::Address;
 use stream::{Socket, gone};
 
@@ -82,6 +83,22 @@ pub enum CallError {
          OPENCLAW_ALLOW_INSECURE_PRIVATE_WS=1 for private networks"
     )]
     Insecure(String),
+    /// It only speaks TLS.
+    #[error("the gateway at {0} only accepts encrypted connections; use wss:// instead of ws://")]
+    Encrypted(String),
+    /// It shows a certificate that does not count.
+    #[error(
+        "the certificate of {host} is not trusted ({why}); its SHA-256 fingerprint is {seen}. If the gateway prints the \
+         same one when it starts, give it with --tls-fingerprint or as gateway.remote.tlsFingerprint"
+    )]
+    Certificate {
+        /// Who shows it.
+        host: String,
+        /// What is wrong with it.
+        why: String,
+        /// Its fingerprint.
+        seen: Fingerprint,
+    },
     /// No answer came in time.
     #[error("no answer to {method} within {} s", within.as_secs_f32())]
     Late {
@@ -106,7 +123,9 @@ impl CallError {
     pub fn code(&self) -> Option<&str> {
         match self {
             Self::Refused { error, .. } => error["code"].as_str(),
-            Self::Gone(_) | Self::Insecure(_) | Self::Late { .. } => None,
+            Self::Gone(_) | Self::Insecure(_) | Self::Encrypted(_) | Self::Certificate { .. } | Self::Late { .. } => {
+                None
+            }
         }
     }
 
@@ -115,7 +134,9 @@ impl CallError {
     pub fn details(&self) -> &Value {
         match self {
             Self::Refused { error, .. } => &error["details"],
-            Self::Gone(_) | Self::Insecure(_) | Self::Late { .. } => &Value::Null,
+            Self::Gone(_) | Self::Insecure(_) | Self::Encrypted(_) | Self::Certificate { .. } | Self::Late { .. } => {
+                &Value::Null
+            }
         }
     }
 }
@@ -129,7 +150,7 @@ impl Client {
     /// Connects, and hears everything that is told from the first moment on.
     pub async fn join(url: &str, introduction: &Introduction) -> Result<(Self, broadcast::Receiver<Event>), CallError> {
         let address = Address::parse(url, introduction.trust)?;
-        let mut socket = stream::open(&address).await?;
+        let mut socket = stream::open(&address, introduction.pin).await?;
         let introduction = memory::recall(introduction, url).await;
         let shaken = timeout(HANDSHAKE, shake(&mut socket, &introduction)).await;
         let shaken = shaken.map_err(|_| CallError::Gone("it does not answer the handshake".to_owned()))?;

@@ -43,7 +43,8 @@ pub(crate) struct Claim<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unproven {
     IdMismatch,
-    Stale,
+    /// Its clock and ours are so many milliseconds apart; behind ours, if it is negative.
+    Stale(i64),
     NonceMissing,
     NonceMismatch,
     Signature,
@@ -54,7 +55,7 @@ impl Unproven {
     fn told(self) -> (&'static str, &'static str, &'static str) {
         match self {
             Self::IdMismatch => ("device-id-mismatch", "DEVICE_AUTH_DEVICE_ID_MISMATCH", "device identity mismatch"),
-            Self::Stale => ("device-signature-stale", "DEVICE_AUTH_SIGNATURE_EXPIRED", "device signature expired"),
+            Self::Stale(_) => ("device-signature-stale", "DEVICE_AUTH_SIGNATURE_EXPIRED", "device signature expired"),
             Self::NonceMissing => ("device-nonce-missing", "DEVICE_AUTH_NONCE_REQUIRED", "device nonce required"),
             Self::NonceMismatch => ("device-nonce-mismatch", "DEVICE_AUTH_NONCE_MISMATCH", "device nonce mismatch"),
             Self::Signature => ("device-signature", "DEVICE_AUTH_SIGNATURE_INVALID", "device signature invalid"),
@@ -63,7 +64,14 @@ impl Unproven {
 
     pub(crate) fn refusal(self) -> Refusal {
         let (reason, code, message) = self.told();
-        Refusal::invalid(message).details(json!({"code": code, "reason": reason}))
+        let details = json!({"code": code, "reason": reason});
+        let Self::Stale(apart) = self else { return Refusal::invalid(message).details(details) };
+        let way = if apart < 0 { "behind" } else { "ahead of" };
+        let message = format!(
+            "{message}: the client's clock is {} {way} the gateway's; set both clocks right and connect again",
+            lasting(apart.unsigned_abs()),
+        );
+        Refusal::invalid(message).details(details)
     }
 }
 
@@ -91,7 +99,8 @@ impl Statement<'_> {
             return Err(Unproven::IdMismatch);
         }
         if now.abs_diff(self.signed_at) > MAX_SKEW {
-            return Err(Unproven::Stale);
+            let apart = i64::try_from(self.signed_at).unwrap_or(i64::MAX).saturating_sub_unsigned(now);
+            return Err(Unproven::Stale(apart));
         }
         if self.nonce.is_empty() {
             return Err(Unproven::NonceMissing);
@@ -106,6 +115,16 @@ impl Statement<'_> {
             return Ok(encode(key.as_bytes()));
         }
         Err(Unproven::Signature)
+    }
+}
+
+/// A difference between clocks, as people say it.
+fn lasting(millis: u64) -> String {
+    match millis / 1000 {
+        seconds @ 0..120 => format!("{seconds} seconds"),
+        seconds @ 120..7_200 => format!("{} minutes", seconds / 60),
+        seconds @ 7_200..172_800 => format!("{} hours", seconds / 3_600),
+        seconds => format!("{} days", seconds / 86_400),
     }
 }
 
@@ -238,6 +257,15 @@ mod tests {
     }
 
     #[test]
+    fn who_is_refused_because_of_its_clock_is_told_so() {
+        let table = [(-180_000, "3 minutes behind"), (7_200_000, "2 hours ahead of"), (-259_200_000, "3 days behind")];
+        for (apart, words) in table {
+            let told = Unproven::Stale(apart).refusal().message;
+            assert!(told.starts_with("device signature expired: ") && told.contains(words), "{told}");
+        }
+    }
+
+    #[test]
     fn a_proof_is_good_for_one_key_one_moment_one_challenge_and_one_purpose() {
         let other = SigningKey::from_bytes(&[8; 32]).verifying_key();
         let cases = [
@@ -245,8 +273,8 @@ mod tests {
             (Proof { public_key: encode(other.as_bytes()), ..Proof::good() }, Unproven::IdMismatch),
             (Proof { public_key: "!".into(), ..Proof::good() }, Unproven::IdMismatch),
             (Proof { device: id(&other), public_key: encode(other.as_bytes()), ..Proof::good() }, Unproven::Signature),
-            (Proof { signed_at: NOW - MAX_SKEW - 1, ..Proof::good() }, Unproven::Stale),
-            (Proof { signed_at: NOW + MAX_SKEW + 1, ..Proof::good() }, Unproven::Stale),
+            (Proof { signed_at: NOW - MAX_SKEW - 1, ..Proof::good() }, Unproven::Stale(-120_001)),
+            (Proof { signed_at: NOW + MAX_SKEW + 1, ..Proof::good() }, Unproven::Stale(120_001)),
             (Proof { nonce: "", ..Proof::good() }, Unproven::NonceMissing),
             (Proof { nonce: "another", ..Proof::good() }, Unproven::NonceMismatch),
             (Proof { role: "operator", ..Proof::good() }, Unproven::Signature),

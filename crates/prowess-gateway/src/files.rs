@@ -15,7 +15,7 @@ const MAX_BYTES: u64 = 4 * 1024 * 1024;
 #[derive(Debug, Error)]
 pub enum FileError {
     /// The system said no.
-    #[error("cannot use {}: {source}", path.display())]
+    #[error("cannot use {}: {source}; {}", path.display(), remedy(source))]
     Io {
         /// The file.
         path: PathBuf,
@@ -33,6 +33,17 @@ pub enum FileError {
         /// What is wrong with it.
         why: String,
     },
+}
+
+/// What to do about an error of the file system.
+pub(crate) fn remedy(error: &std::io::Error) -> &'static str {
+    match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            "the disk is full: free some space, or move the state directory with OPENCLAW_STATE_DIR"
+        }
+        ErrorKind::ReadOnlyFilesystem => "the disk is read-only: mount it writable, or set OPENCLAW_STATE_DIR",
+        _ => "make it readable and writable for you",
+    }
 }
 
 /// What is in the file, if there is one.
@@ -64,4 +75,18 @@ pub(crate) fn create_json(path: &Path, value: &Value) -> Result<(), FileError> {
 
 fn io(path: &Path, source: std::io::Error) -> FileError {
     FileError::Io { path: path.to_owned(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_called_one() {
+        let full = std::io::Error::from(ErrorKind::StorageFull);
+        assert!(remedy(&full).contains("disk is full"), "{full}");
+        let error = FileError::Io { path: "/state/x".into(), source: full };
+        assert!(error.to_string().contains("disk is full") && !error.to_string().contains("writable"), "{error}");
+        assert!(remedy(&ErrorKind::PermissionDenied.into()).contains("writable"));
+    }
 }

@@ -35,6 +35,7 @@ use crate::runs::{GRACE, JournalError, Runs, WAIT};
 use crate::settings::{Auth, Settings, SettingsError};
 use crate::telemetry::{Telemetry, TelemetrySettings};
 use crate::throttle::Allowance;
+use crate::tls::{Fingerprint, Tls, TlsError, TlsSettings};
 use crate::wire::Refusal;
 use crate::{pulse, server};
 
@@ -53,6 +54,10 @@ pub struct Gateway {
     pub(crate) guard: Guard,
     pub(crate) pairing: Arc<Pairing>,
     pub(crate) door: Arc<Door>,
+    /// Its certificate, if connections are encrypted.
+    pub(crate) tls: Option<Tls>,
+    /// Where it listens.
+    pub(crate) address: SocketAddr,
     /// Changes of the configuration that one client may still make.
     pub(crate) changes: Allowance,
     pub(crate) runs: Runs,
@@ -84,6 +89,8 @@ pub struct Options {
     pub port: Option<u16>,
     /// Listen here: `loopback`, `lan`, `auto`, or an address.
     pub bind: Option<String>,
+    /// Encrypt connections, or not; unless it is said, what other machines reach is encrypted.
+    pub tls: Option<bool>,
     /// Clients have to know this token.
     pub token: Option<Secret>,
     /// How much clients may take.
@@ -124,6 +131,9 @@ pub enum StartError {
     /// Its journal of runs cannot be used.
     #[error(transparent)]
     Journal(#[from] JournalError),
+    /// It has no certificate to show.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     /// It cannot listen.
     #[error("cannot listen on {address}: {source}; choose another port with --port")]
     Listen {
@@ -137,6 +147,8 @@ pub enum StartError {
 /// What a gateway is built on.
 struct Foundation {
     settings: Settings,
+    tls: Option<Tls>,
+    address: SocketAddr,
     context: Context,
     agents: Agents,
     runs: Runs,
@@ -156,6 +168,13 @@ impl Gateway {
             settings.auth = Auth::Token(token);
             token_file = Some(file);
         }
+        let tls = if settings.tls {
+            let certificate = TlsSettings::read(&settings.section["tls"], &context.locations);
+            let loaded = blocking(move || certificate.load()).await;
+            Some(loaded.map_err(|refusal| StartError::Host(Failure::ours(refusal.message)))??)
+        } else {
+            None
+        };
         let address = SocketAddr::new(settings.bind, settings.port);
         let listening = TcpListener::bind(address).await.and_then(|socket| Ok((socket.local_addr()?, socket)));
         let (address, socket) = listening.map_err(|source| StartError::Listen { address, source })?;
@@ -166,7 +185,7 @@ impl Gateway {
         let (state_dir, config) = (context.locations.state_dir.clone(), context.config.tree().clone());
         let runs = blocking(move || Runs::open(&state_dir, &config)).await;
         let runs = runs.map_err(|refusal| StartError::Host(Failure::ours(refusal.message)))??;
-        let foundation = Foundation { settings, context, agents, runs, metrics, telemetry, stop };
+        let foundation = Foundation { settings, tls, address, context, agents, runs, metrics, telemetry, stop };
         let gateway = Arc::new(Self::new(foundation, &options)?);
         gateway.tasks.spawn(agents::tell_changes(Arc::clone(&gateway), newcomers));
         gateway.nodes.on_wake(wake(&gateway));
@@ -183,7 +202,7 @@ impl Gateway {
     }
 
     fn new(foundation: Foundation, options: &Options) -> Result<Self, StartError> {
-        let Foundation { settings, context, agents, runs, metrics, telemetry, stop } = foundation;
+        let Foundation { settings, tls, address, context, agents, runs, metrics, telemetry, stop } = foundation;
         let limits = options.limits.clone();
         let hub = Arc::new(Hub::default());
         let state_dir = &context.locations.state_dir;
@@ -208,6 +227,8 @@ impl Gateway {
             session: context.config.tree()["session"].clone(),
             default_agent: context.config.agents().default_agent().id.to_string(),
             locations: context.locations,
+            tls,
+            address,
             settings,
             limits,
             agents,
@@ -265,6 +286,21 @@ fn wake(gateway: &Arc<Gateway>) -> Wake {
 }
 
 impl Running {
+    /// The fingerprint of its certificate, if connections are encrypted.
+    #[must_use]
+    pub fn fingerprint(&self) -> Option<Fingerprint> {
+        self.gateway.tls.as_ref().map(|tls| tls.fingerprint)
+    }
+
+    /// The token or password that clients have to know.
+    #[must_use]
+    pub fn secret(&self) -> Option<&Secret> {
+        match &self.gateway.settings.auth {
+            Auth::Token(secret) | Auth::Password(secret) => Some(secret),
+            Auth::None | Auth::Unset | Auth::Proxy(_) => None,
+        }
+    }
+
     /// The file in which a token was written that was made up at the start; none, if clients had one to know already.
     #[must_use]
     pub fn token_file(&self) -> Option<&Path> {

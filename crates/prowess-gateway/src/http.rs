@@ -5,6 +5,7 @@
 
 mod body;
 mod chat_completions;
+mod models;
 mod prompt;
 mod request;
 mod responses;
@@ -51,6 +52,8 @@ pub(crate) fn router(gateway: Arc<Gateway>) -> Router {
         .route("/readyz", any(ready))
         .route("/metrics", any(serve::answer))
         .route("/tools/invoke", any(tools::answer))
+        .route("/v1/models", any(models::answer))
+        .route("/v1/models/{id}", any(models::answer))
         .route("/v1/responses", any(responses::answer))
         .route("/v1/chat/completions", any(chat_completions::answer))
         .route("/", any(index))

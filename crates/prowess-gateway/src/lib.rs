@@ -39,6 +39,7 @@ mod skill_report;
 mod socket;
 mod telemetry;
 mod throttle;
+pub mod tls;
 pub mod wire;
 
 pub use files::FileError;
@@ -46,3 +47,4 @@ pub use gateway::{Gateway, Options, Running, StartError};
 pub use identity::{Identity, IdentityError};
 pub use limits::Limits;
 pub use runs::JournalError;
+pub use tls::Fingerprint;

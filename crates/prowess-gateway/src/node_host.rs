@@ -25,6 +25,7 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::sync::CancellationToken;
 
+use crate::Fingerprint;
 use crate::aside::blocking;
 use crate::client::{Backoff, CallError, Client, Event, FIRST, Introduction, Node};
 use crate::identity::{Identity, IdentityError};
@@ -56,6 +57,8 @@ pub struct Options {
     pub token: Option<Secret>,
     /// The same, where it is a password.
     pub password: Option<Secret>,
+    /// The only certificate of the gateway that counts.
+    pub tls_fingerprint: Option<Fingerprint>,
     /// What people call this node; the name of the machine, if nothing is said.
     pub display_name: Option<String>,
     /// What happens to commands when the connection is lost.
@@ -87,6 +90,7 @@ impl Options {
             url: url.into(),
             token: None,
             password: None,
+            tls_fingerprint: None,
             display_name: None,
             when_lost: WhenLost::default(),
             helper: prowess_exec::confine::helper()?,
@@ -263,7 +267,8 @@ fn introduction(options: &Options, state: &NodeState, identity: &Identity) -> In
         caps: vec!["system".to_owned(), crate::nodes::SKILL_ENV.to_owned()],
         path_env: Some(path.unwrap_or(bench::DEFAULT_PATH).to_owned()),
     };
-    let mut introduction = Introduction::node(identity.clone(), node).trusting(&options.ground.env);
+    let mut introduction =
+        Introduction::node(identity.clone(), node).trusting(&options.ground.env).pinned(options.tls_fingerprint);
     introduction.params["client"]["platform"] = platform().into();
     introduction.params["client"]["instanceId"] = state.node_id.as_str().into();
     match (&options.token, &options.password) {

@@ -66,7 +66,9 @@ pub(crate) fn index(gateway: &Gateway, method: &Method, headers: &HeaderMap) -> 
         Auth::Token(_) => "token",
         Auth::Password(_) => "password",
     };
-    let html = assets::INDEX.replacen(AUTH_MARK, &format!("data-auth=\"{auth}\""), 1);
+    let print =
+        gateway.tls.as_ref().map(|tls| format!(" data-fingerprint=\"{}\"", tls.fingerprint)).unwrap_or_default();
+    let html = assets::INDEX.replacen(AUTH_MARK, &format!("data-auth=\"{auth}\"{print}"), 1);
     answer("text/html; charset=utf-8", &Packed::new(html.into()), headers)
 }
 

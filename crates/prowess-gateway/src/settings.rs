@@ -27,6 +27,8 @@ pub struct Settings {
     pub allowed_origins: Vec<String>,
     /// The section as it is written, for what single parts of the gateway look up themselves.
     pub section: Value,
+    /// Whether connections are encrypted.
+    pub tls: bool,
     pub(crate) proxies: Vec<Network>,
     pub(crate) real_ip: bool,
     pub(crate) pages_without_device: bool,
@@ -178,11 +180,15 @@ impl Settings {
         if matches!(auth, Auth::None) && !bind.is_loopback() {
             return Err(SettingsError::Open(bind));
         }
+        // A proxy in front has the certificate; anything else that other machines reach is encrypted.
+        let is_exposed = !bind.is_loopback() && !matches!(auth, Auth::Proxy(_));
+        let tls = options.tls.or(section["tls"]["enabled"].as_bool()).unwrap_or(is_exposed);
         let page = &section["controlUi"];
         Ok(Self {
             bind,
             port,
             auth,
+            tls,
             allowed_origins: texts(&page["allowedOrigins"]),
             proxies: texts(&section["trustedProxies"]).iter().filter_map(|text| Network::parse(text)).collect(),
             real_ip: section["allowRealIpFallback"] == true,
@@ -352,6 +358,18 @@ mod tests {
         assert_eq!(bind("bind: '::1'"), Ok("::1".into()));
         assert_eq!(bind("bind: 'custom'"), Err(SettingsError::CustomHost));
         assert_eq!(bind("bind: 'tailnet'"), Err(SettingsError::Bind("tailnet".into())));
+    }
+
+    #[test]
+    fn what_other_machines_reach_is_encrypted_unless_the_operator_says_otherwise() {
+        let tls = |gateway: &str| read(&format!("{{ gateway: {{ {gateway} }} }}"), &[]).expect("settings").tls;
+        assert!(!tls("bind: 'loopback'"));
+        assert!(tls("bind: 'lan'") && tls("bind: '192.0.2.7'") && tls("tls: { enabled: true }"));
+        assert!(!tls("bind: 'lan', tls: { enabled: false }"));
+        assert!(!tls("bind: 'lan', auth: { mode: 'trusted-proxy', trustedProxy: { userHeader: 'x-user' } }"));
+        let config = Config::parse("{ gateway: { bind: 'lan' } }", &Env::new()).expect("a configuration");
+        let options = Options { tls: Some(false), ..Options::default() };
+        assert!(!Settings::resolve(&config, &options).expect("settings").tls, "an option counts most");
     }
 
     #[test]

@@ -27,6 +27,8 @@ mod interrupted;
 mod lists;
 #[path = "page/markdown.rs"]
 mod markdown;
+#[path = "page/pairing.rs"]
+mod pairing;
 #[path = "page/places.rs"]
 mod places;
 #[path = "page/questions.rs"]

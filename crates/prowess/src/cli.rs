@@ -13,7 +13,9 @@ use prowess_host::{Context, Failure, Flags, Ground};
 
 use crate::completion;
 
-pub(crate) use gateway::{Decision, Gateway, GatewayOptions, LogArgs, Node, NodeArgs, ServeArgs, ServiceArgs};
+pub(crate) use gateway::{
+    DashboardArgs, Decision, Devices, Gateway, GatewayOptions, LogArgs, Node, NodeArgs, ServeArgs, ServiceArgs, TlsArgs,
+};
 pub(crate) use talk::{Format, MessageArgs, ModelsArgs, PromptArgs, Sessions, TalkArgs, WhichSession, fresh_session};
 
 /// The skill runtime for agents: talk to a model that uses skills, and run the commands they lead to in a sandbox
@@ -130,6 +132,13 @@ pub(crate) enum Command {
     Gateway {
         #[command(subcommand)]
         command: Gateway,
+    },
+    /// Open the gateway's page in a browser, signed in
+    Dashboard(DashboardArgs),
+    /// Approve and remove the devices that connect to a gateway
+    Devices {
+        #[command(subcommand)]
+        command: Devices,
     },
     /// Let a gateway run commands on this machine, and manage its machines
     Node {

@@ -1,7 +1,7 @@
 //! `prowess gateway`: one process that stays up and serves everybody.
 
 mod asked;
-mod serve;
+pub(crate) mod serve;
 mod service;
 
 use prowess_host::Failure;
@@ -11,7 +11,7 @@ use crate::output::Report;
 
 pub(crate) fn run(command: &cli::Gateway, globals: &Globals) -> Result<Report, Failure> {
     match command {
-        cli::Gateway::Run(args) => serve::run(args, globals),
+        cli::Gateway::Run(args) => serve::run(args, globals, serve::Then::Serve),
         cli::Gateway::Status => asked::status(globals),
         cli::Gateway::Call { method, params, expect_final, timeout } => {
             let wait = if *expect_final { asked::Wait::Last } else { asked::Wait::First };

@@ -5,6 +5,8 @@ mod chat;
 mod cli;
 mod completion;
 mod config;
+mod dashboard;
+mod devices;
 mod doctor;
 mod exec;
 mod gateway;
@@ -74,6 +76,8 @@ fn perform(cli: &Cli) -> Result<Report, Failure> {
         Command::Exec { command } => exec::run(command, &cli.globals),
         Command::Approvals { command } => approvals::run(command, &cli.globals),
         Command::Gateway { command } => gateway::run(command, &cli.globals),
+        Command::Dashboard(args) => dashboard::run(args, &cli.globals),
+        Command::Devices { command } => devices::run(command, &cli.globals),
         Command::Node { command } => node::run(command, &cli.globals),
         Command::Doctor => doctor::run(&cli.globals),
         Command::Setup => setup::run(&cli.globals),

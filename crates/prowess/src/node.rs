@@ -1,6 +1,5 @@
 //! `prowess node`: this machine for a gateway, and the machines that a gateway has.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use prowess_gateway::client::Client;
@@ -11,20 +10,18 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{self, Globals, NodeArgs};
+use crate::devices::{approve, remove, request_line, texts};
 use crate::output::{DIM, GOOD, Report, WARN, paint, safe, table};
 use crate::remote::target::{Kind, Target, advice};
 use crate::remote::{call, with};
 use crate::wish::Wish;
-
-/// The shortest beginning of an id that names it.
-const MIN_PREFIX: usize = 4;
 
 pub(crate) fn run(command: &cli::Node, globals: &Globals) -> Result<Report, Failure> {
     match command {
         cli::Node::Run(args) => serve(args, globals),
         cli::Node::List => with(&Target::meant(globals)?, async |client| list(&client, globals.json).await),
         cli::Node::Approve { id } => {
-            with(&Target::meant(globals)?, async |client| approve(&client, id, globals.json).await)
+            with(&Target::meant(globals)?, async |client| approve(&client, Some(id), globals.json).await)
         }
         cli::Node::Remove { id } => {
             with(&Target::meant(globals)?, async |client| remove(&client, id, globals.json).await)
@@ -43,7 +40,7 @@ fn options(target: Target, args: &NodeArgs, globals: &Globals) -> Result<Options
         Some((Kind::Password, password)) => (None, Some(password)),
         None => (None, None),
     };
-    Ok(Options { token, password, display_name: name, when_lost, ..options })
+    Ok(Options { token, password, tls_fingerprint: target.pin, display_name: name, when_lost, ..options })
 }
 
 /// Serves until somebody wants it to end.
@@ -102,31 +99,9 @@ async fn list(client: &Client, json: bool) -> Result<Report, Failure> {
         table(&["State", "Machine", "System", "Commands", "Id"], &[0, 2], rows)
     };
     for one in waiting {
-        let id = safe(one["requestId"].as_str().unwrap_or_default());
-        let _ = writeln!(text, "{} {}: prowess node approve {id}", paint(WARN, "?"), wish(one));
+        let _ = writeln!(text, "{}", request_line(one));
     }
     Ok(Report::text(text))
-}
-
-/// Who wants to be let in, and as what.
-fn wish(pending: &Value) -> String {
-    let said = |name: &str| pending[name].as_str().map(safe);
-    let name = said("displayName").or_else(|| said("clientId")).unwrap_or_default();
-    format!("{name} asks for access as {}", standing(pending))
-}
-
-/// What a device is, or wants to be: its roles, and what it may do in them.
-fn standing(device: &Value) -> String {
-    let mut roles = texts(&device["roles"]);
-    let role = device["role"].as_str().map(safe);
-    roles.extend(role.filter(|role| !roles.contains(role)));
-    let roles = if roles.is_empty() { "nothing".to_owned() } else { roles.join(" and ") };
-    let scopes = texts(&device["scopes"]);
-    if scopes.is_empty() { roles } else { format!("{roles} with {}", scopes.join(", ")) }
-}
-
-fn texts(value: &Value) -> Vec<String> {
-    value.as_array().into_iter().flatten().filter_map(Value::as_str).map(safe).collect()
 }
 
 fn row(node: &Value) -> Vec<String> {
@@ -142,122 +117,9 @@ fn row(node: &Value) -> Vec<String> {
     vec![state, text("displayName"), text("platform"), commands.join(", "), id]
 }
 
-async fn approve(client: &Client, id: &str, json: bool) -> Result<Report, Failure> {
-    let waiting = call(client, "device.pair.list", json!({})).await?;
-    let ids: Vec<&str> = waiting["pending"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|one| one["requestId"].as_str())
-        .filter(|known| *known == id || (id.len() >= MIN_PREFIX && known.starts_with(id)))
-        .collect();
-    let request = match ids.as_slice() {
-        [one] => *one,
-        [] => {
-            return Err(Failure::input(format!("there is no access request `{}`", safe(id)))
-                .hint("prowess node list shows the requests; they expire after five minutes"));
-        }
-        _ => {
-            return Err(
-                Failure::input(format!("several requests start with `{}`", safe(id))).hint("give more of the id")
-            );
-        }
-    };
-    let answer = call(client, "device.pair.approve", json!({"requestId": request})).await?;
-    if json {
-        return Report::json(&answer);
-    }
-    let device = &answer["device"];
-    let name = device["displayName"].as_str().or_else(|| device["deviceId"].as_str()).unwrap_or(request);
-    Ok(Report::text(format!("{} has access as {}\n", safe(name), standing(device))))
-}
-
-async fn remove(client: &Client, wanted: &str, json: bool) -> Result<Report, Failure> {
-    let nodes = call(client, "node.list", json!({})).await?;
-    let devices = call(client, "device.pair.list", json!({})).await?;
-    let (id, name) = meant(&nodes, &devices, wanted)?;
-    let answer = call(client, "device.pair.remove", json!({"deviceId": id})).await?;
-    if json {
-        return Report::json(&json!({"deviceId": id, "displayName": name, "answer": answer}));
-    }
-    let (id, name) = (safe(&id), safe(&name));
-    let who = if name.is_empty() || name == id { id } else { format!("{name} ({id})") };
-    Ok(Report::text(format!("removed {who}; it needs a new approval to come back\n")))
-}
-
-/// The machine that is meant by its id, the beginning of it or its name: its id, and what people call it.
-fn meant(nodes: &Value, devices: &Value, wanted: &str) -> Result<(String, String), Failure> {
-    let known = nodes["nodes"].as_array().into_iter().flatten().map(|node| (&node["nodeId"], &node["displayName"]));
-    let paired = devices["paired"].as_array().into_iter().flatten();
-    let known = known.chain(paired.map(|device| (&device["deviceId"], &device["displayName"])));
-    let mut fitting: BTreeMap<&str, &str> = BTreeMap::new();
-    for (id, name) in known {
-        let (Some(id), name) = (id.as_str(), name.as_str().unwrap_or_default()) else { continue };
-        if id == wanted {
-            return Ok((id.to_owned(), name.to_owned()));
-        }
-        let begins = wanted.len() >= MIN_PREFIX && id.starts_with(wanted);
-        if begins || (name == wanted && !name.is_empty()) {
-            fitting.entry(id).or_insert(name);
-        }
-    }
-    let shown = safe(wanted);
-    match fitting.into_iter().collect::<Vec<_>>().as_slice() {
-        [(id, name)] => Ok(((*id).to_owned(), (*name).to_owned())),
-        [] => Err(Failure::input(format!("the gateway has no machine `{shown}`"))
-            .hint("prowess node list shows them; give an id, at least its first four characters, or a name")),
-        several => {
-            let ids: Vec<String> = several.iter().map(|(id, _)| safe(id)).collect();
-            Err(Failure::input(format!("`{shown}` matches several machines: {}", ids.join(", "))).hint("give the id"))
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn who_asks_to_be_let_in_is_told_with_what_they_ask_for() {
-        let table = [
-            (
-                json!({"displayName": "box", "role": "node", "roles": ["node"], "scopes": []}),
-                "box asks for access as node",
-            ),
-            (
-                json!({"clientId": "cli\u{1b}[2J", "role": "node", "roles": ["node", "operator"], "scopes": ["operator.admin"]}),
-                "cli[2J asks for access as node and operator with operator.admin",
-            ),
-            (json!({"displayName": "x", "scopes": ["a"]}), "x asks for access as nothing with a"),
-        ];
-        for (pending, expected) in table {
-            assert_eq!(wish(&pending), expected);
-        }
-    }
-
-    #[test]
-    fn a_machine_is_meant_by_id_beginning_or_name() {
-        let nodes = json!({"nodes": [
-            {"nodeId": "aaaa1", "displayName": "box"}, {"nodeId": "aaaa12", "displayName": "twin"}, {"nodeId": "bbbb1"},
-        ]});
-        let devices = json!({"paired": [
-            {"deviceId": "aaaa1", "displayName": "box"}, {"deviceId": "cccc1", "displayName": "twin"},
-        ]});
-        let table = [
-            ("aaaa1", Some("aaaa1")),
-            ("aaaa", None),
-            ("box", Some("aaaa1")),
-            ("twin", None),
-            ("bbbb", Some("bbbb1")),
-            ("cccc1", Some("cccc1")),
-            ("ccc", None),
-            ("", None),
-        ];
-        for (wanted, expected) in table {
-            let found = meant(&nodes, &devices, wanted).ok();
-            assert_eq!(found.as_ref().map(|(id, _)| id.as_str()), expected, "{wanted}");
-        }
-    }
 
     #[test]
     fn a_machine_is_a_row() {

@@ -61,6 +61,8 @@ pub(crate) fn perform(cli: &Cli) -> Result<Option<Report>, Failure> {
         }
         Command::Gateway { .. }
         | Command::Node { .. }
+        | Command::Dashboard(_)
+        | Command::Devices { .. }
         | Command::Approvals { command: Approvals::Watch | Approvals::Resolve { .. } }
         | Command::Completions { .. } => return Ok(None),
         _ => match asked {

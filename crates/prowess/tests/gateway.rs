@@ -163,7 +163,7 @@ fn people_are_told_where_it_is_and_no_secret() {
     let told = running.wait().ok();
     let made = token(&home);
     let told = told.err_has("listening on ws://127.0.0.1:").err_has("the page is at http://127.0.0.1:");
-    let told = told.err_has("a token was made and is kept in ~/.openclaw/openclaw.json, as gateway.auth.token");
+    let told = told.err_has("a new token is in ~/.openclaw/openclaw.json, as gateway.auth.token");
     let _ = told.lacks(&made);
     let log = std::fs::read_to_string(&log).expect("a log");
     assert!(!log.contains(&made), "{log}");
@@ -180,6 +180,64 @@ fn the_log_level_is_heeded() {
     let log = std::fs::read_to_string(home.path(".openclaw/logs/gateway.log")).expect("a log");
     assert_eq!(log, "");
     home.run("gateway run --log-level loud").code(2).err_has("debug");
+}
+
+/// A port that nobody listens on at this moment.
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.local_addr().expect("an address").port()
+}
+
+#[test]
+fn the_page_is_opened_with_one_command() {
+    let home = prowess();
+    let served = Served::start(&home, "");
+    let (url, made) = (served.url().to_owned(), token(&home));
+    let page = url.replace("ws://", "http://");
+    let shown = home.run(&format!("dashboard --no-open --gateway {url}")).ok();
+    assert_eq!(shown.stdout(), format!("{page}/#token={made}\n"));
+    let told = home.run(&format!("dashboard --json --read-only --gateway {url}")).ok().json();
+    let link = format!("{page}/#token={made}&access=read");
+    assert_eq!(told, json!({"url": format!("{page}/"), "link": link, "elsewhere": []}));
+    home.run(&format!("dashboard --qr --gateway {url}")).code(1).err_has("prowess gateway run --bind lan");
+    served.end().ok();
+}
+
+#[test]
+fn without_a_gateway_the_page_starts_one_unless_it_may_not() {
+    let home = prowess().config(&format!("{{gateway: {{port: {}}}}}", free_port()));
+    home.run("dashboard --no-open --no-start").code(1).err_has("prowess gateway run");
+    home.run("dashboard --json").code(1);
+    let running = home.start("dashboard --no-open");
+    let log = home.path(".openclaw/logs/gateway.log");
+    eventually("it listens", || std::fs::read_to_string(&log).is_ok_and(|log| log.contains("has started")));
+    let shown = home.run("dashboard --no-open").ok();
+    terminate(running.id());
+    let told = running.wait().ok();
+    let _ = told.err_has(shown.stdout().trim()).err_has("until you press Ctrl-C");
+}
+
+#[test]
+fn an_encrypted_gateway_is_recognised_by_its_fingerprint() {
+    let home = prowess();
+    let served = Served::start(&home, "--tls");
+    let url = served.url().to_owned();
+    let print = served.said["tlsFingerprint"].as_str().expect("a fingerprint").to_owned();
+    assert!(url.starts_with("wss://127.0.0.1:"), "{url}");
+    let here = home.run(&format!("gateway status --gateway {url}")).ok();
+    let _ = here.out_has(&format!("SHA-256 {print}"));
+    let plain = url.replace("wss://", "ws://");
+    home.run(&format!("gateway status --gateway {plain}")).ok();
+    let page = url.replace("wss://", "https://");
+    home.run(&format!("dashboard --no-open --gateway {plain}")).ok().out_has(&format!("{page}/#token="));
+    let (elsewhere, made) = (prowess(), token(&home));
+    let unknown = elsewhere.run(&format!("gateway status --gateway {url} --token {made}")).code(1);
+    let _ = unknown.out_has(&print).out_has("--tls-fingerprint");
+    let pinned = format!("gateway status --gateway {url} --token {made} --tls-fingerprint");
+    elsewhere.run(&format!("{pinned} {print}")).ok();
+    elsewhere.run(&format!("{pinned} {}", "ab".repeat(32))).code(1).out_has("another fingerprint");
+    elsewhere.run(&format!("{pinned} 12")).code(2).err_has("64 hexadecimal digits");
+    served.end().ok();
 }
 
 #[test]

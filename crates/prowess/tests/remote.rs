@@ -316,11 +316,36 @@ fn machines_are_listed_and_let_in() {
     });
     let home = prowess();
     let url = &stage.url;
-    let asks = "new box asks for access as operator with operator.admin: prowess node approve req-1234-5678";
+    let asks = "new box asks for access as operator with operator.admin";
     home.run(&format!("node list --gateway {url}")).ok().out_has("box").out_has(asks);
     home.run(&format!("node approve req-1 --gateway {url}")).ok().out_has("new box has access");
     assert_eq!(stage.asked("device.pair.approve"), [json!({"requestId": "req-1234-5678"})]);
-    home.run(&format!("node approve nobody --gateway {url}")).code(1).err_has("prowess node list");
+    home.run(&format!("node approve nobody --gateway {url}")).code(1).err_has("prowess devices list");
+}
+
+#[test]
+fn devices_are_listed_approved_and_refused() {
+    let stage = Stage::play(|method, params| match method {
+        "device.pair.list" => vec![Act::Answer(json!({
+            "pending": [
+                {"requestId": "aaaa-1", "deviceId": "d1", "displayName": "phone", "role": "operator", "scopes": ["operator.read"]},
+                {"requestId": "bbbb-2", "deviceId": "d2", "displayName": "evil\u{1b}[2J", "role": "operator", "scopes": ["operator.admin"]},
+            ],
+            "paired": [{"deviceId": "0123456789abcdef", "displayName": "tablet", "role": "operator", "platform": "web"}],
+        }))],
+        "device.pair.approve" => vec![Act::Answer(json!({"device": {"displayName": "phone", "role": "operator"}}))],
+        "device.pair.reject" => vec![Act::Answer(json!({"requestId": params["requestId"], "deviceId": "d2"}))],
+        other => nothing(other),
+    });
+    let (home, url) = (prowess(), &stage.url);
+    let list = home.run(&format!("devices list --gateway {url}")).ok().out_has("0123456789ab").out_has("tablet");
+    let list = list.out_has("? phone asks for access as operator").out_has("prowess devices approve aaaa-1");
+    let _ = list.out_has("! full control: evil[2J asks");
+    home.run(&format!("devices approve --gateway {url}")).code(1).err_has("several devices ask");
+    home.run(&format!("devices approve aaaa --gateway {url}")).ok().out_has("phone has access as operator");
+    home.run(&format!("devices reject bbbb --gateway {url}")).ok().out_has("refused access to device d2");
+    assert_eq!(stage.asked("device.pair.approve"), [json!({"requestId": "aaaa-1"})]);
+    assert_eq!(stage.asked("device.pair.reject"), [json!({"requestId": "bbbb-2"})]);
 }
 
 #[test]

@@ -10,6 +10,7 @@ use super::Trust;
 use crate::device::Statement;
 use crate::identity::Identity;
 use crate::presence::host_name;
+use crate::tls::Fingerprint;
 use crate::wire::PROTOCOL;
 
 /// Who connects, and what they know.
@@ -21,6 +22,8 @@ pub struct Introduction {
     /// Where it keeps what gateways give its device.
     pub(super) state_dir: Option<PathBuf>,
     pub(super) trust: Trust,
+    /// The only certificate that counts.
+    pub(super) pin: Option<Fingerprint>,
 }
 
 /// What a node says about itself.
@@ -77,7 +80,7 @@ impl Introduction {
             "scopes": ["operator.admin", "operator.read", "operator.write", "operator.approvals", "operator.pairing"],
             "caps": ["tool-events"],
         });
-        Self { params, identity: None, state_dir: None, trust: Trust::ThisMachine }
+        Self { params, identity: None, state_dir: None, trust: Trust::ThisMachine, pin: None }
     }
 
     /// It knows the gateway's token.
@@ -131,6 +134,12 @@ impl Introduction {
     pub fn trusting(self, env: &Env) -> Self {
         let is_set = env.text("OPENCLAW_ALLOW_INSECURE_PRIVATE_WS") == Some("1");
         Self { trust: if is_set { Trust::PrivateNetworks } else { self.trust }, ..self }
+    }
+
+    /// Only the certificate with this fingerprint counts.
+    #[must_use]
+    pub fn pinned(self, pin: Option<Fingerprint>) -> Self {
+        Self { pin: pin.or(self.pin), ..self }
     }
 
     /// Its device, if it has one.

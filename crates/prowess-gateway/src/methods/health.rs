@@ -269,6 +269,8 @@ fn about(gateway: &Gateway, context: &Context) -> Value {
     json!({
         "version": env!("CARGO_PKG_VERSION"),
         "pid": std::process::id(),
+        "address": gateway.address,
+        "tlsFingerprint": gateway.tls.as_ref().map(|tls| tls.fingerprint.to_string()),
         "uptimeMs": u64::try_from(gateway.started.elapsed().as_millis()).unwrap_or(u64::MAX),
         "connections": roles,
         "clients": told.collect::<Vec<_>>(),

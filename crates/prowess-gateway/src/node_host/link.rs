@@ -64,7 +64,7 @@ impl Link {
                 match client.call(method, params.clone()).await {
                     Ok(_) | Err(CallError::Refused { .. }) => return,
                     // The connection was lost meanwhile; there will be another.
-                    Err(CallError::Gone(_) | CallError::Insecure(_) | CallError::Late { .. }) => {}
+                    Err(_) => {}
                 }
                 if link.changed().await.is_err() {
                     return;

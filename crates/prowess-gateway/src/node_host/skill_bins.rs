@@ -81,7 +81,12 @@ impl SkillBins {
                 kept.until = Some(Instant::now() + LIFETIME);
             }
             // The next connection may have an answer, so it is asked.
-            Ok(Err(error @ (CallError::Gone(_) | CallError::Insecure(_)))) => {
+            Ok(Err(
+                error @ (CallError::Gone(_)
+                | CallError::Insecure(_)
+                | CallError::Encrypted(_)
+                | CallError::Certificate { .. }),
+            )) => {
                 tracing::warn!("the gateway could not be asked for the programs of skills: {error}");
             }
             Ok(Err(error @ (CallError::Refused { .. } | CallError::Late { .. }))) => {

@@ -71,7 +71,7 @@ pub enum JournalError {
     #[error("another gateway ({}) uses the files in {}; stop it first, or choose another state directory", .1, .0.display())]
     Taken(PathBuf, Holder),
     /// The system refused.
-    #[error("{}: {source}; make it writable", path.display())]
+    #[error("cannot write {}: {source}; {}", path.display(), crate::files::remedy(source))]
     Io {
         /// Which file.
         path: PathBuf,

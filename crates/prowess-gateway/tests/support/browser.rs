@@ -100,9 +100,14 @@ impl WebDriverCompatibleCommand for Cdp {
 impl Browser {
     /// Starts one.
     pub(crate) async fn open() -> Self {
+        Self::open_with(&[]).await
+    }
+
+    /// The same, with more flags.
+    pub(crate) async fn open_with(flags: &[&str]) -> Self {
         let driver = Driver::start();
         let profile = format!("--user-data-dir={}", driver.profile.path().display());
-        let args: Vec<&str> = FLAGS.into_iter().chain([profile.as_str()]).collect();
+        let args: Vec<&str> = FLAGS.into_iter().chain(flags.iter().copied()).chain([profile.as_str()]).collect();
         let capabilities = json!({"goog:chromeOptions": {"args": args}}).as_object().expect("an object").clone();
         let mut connector = HttpConnector::new();
         connector.set_keepalive(Some(PATIENCE));

@@ -23,21 +23,23 @@ impl Room {
         Self::open_with(tree, Options::default()).await
     }
 
-    /// The same, with options; the port is always a free one.
+    /// The same, with options; the port is a free one unless they name one.
     pub(crate) async fn open_with(tree: Tree, options: Options) -> Self {
-        let options = Options { port: Some(0), ..options };
+        let options = Options { port: Some(options.port.unwrap_or(0)), ..options };
         let running = Gateway::start(ground(&tree), options).await.expect("a gateway");
         Self { tree, running }
     }
 
     /// Where to connect.
     pub(crate) fn url(&self) -> String {
-        format!("ws://{}", self.running.address)
+        let scheme = if self.running.fingerprint().is_some() { "wss" } else { "ws" };
+        format!("{scheme}://{}", self.running.address)
     }
 
     /// An operator who may do everything.
     pub(crate) async fn operator(&self) -> Client {
-        Client::connect(&self.url(), &Introduction::operator(TOKEN)).await.expect("let in")
+        let operator = Introduction::operator(TOKEN).pinned(self.running.fingerprint());
+        Client::connect(&self.url(), &operator).await.expect("let in")
     }
 }
 

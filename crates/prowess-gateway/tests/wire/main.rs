@@ -13,3 +13,4 @@ mod line;
 mod refused;
 mod scopes;
 mod start;
+mod tls;

@@ -90,6 +90,7 @@ pub(super) fn status(globals: &Globals) -> Result<Report, Failure> {
             "connections": status["gateway"]["connections"],
             "clients": shape.clients,
             "sessions": status["sessions"]["count"],
+            "tlsFingerprint": status["gateway"]["tlsFingerprint"],
         }));
     }
     Ok(Report::text(human(&url, &shape, &status)))
@@ -122,6 +123,9 @@ fn human(url: &str, shape: &Shape, status: &Value) -> String {
     text.push('\n');
     if let Some(count) = status["sessions"]["count"].as_u64() {
         let _ = writeln!(text, "  sessions   {count}");
+    }
+    if let Some(print) = status["gateway"]["tlsFingerprint"].as_str() {
+        let _ = writeln!(text, "  TLS        SHA-256 {}", safe(print));
     }
     let _ = writeln!(text, "  connected  {}", shape.clients.len());
     for client in &shape.clients {

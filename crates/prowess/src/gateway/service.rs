@@ -44,7 +44,7 @@ struct Written {
 pub(super) fn install(args: &ServiceArgs, globals: &Globals) -> Result<Report, Failure> {
     let ground = globals.ground()?;
     // What would not start now would be started again and again.
-    let options = Options { port: args.port, bind: args.bind.clone(), ..Options::default() };
+    let options = Options { port: args.port, bind: args.bind.clone(), tls: args.tls.wanted(), ..Options::default() };
     Settings::resolve(&globals.context()?.config, &options).map_err(Failure::input)?;
     let home = ground.locations()?.os_home;
     let service = Service::of(args, globals, &ground.env, &home)?;
@@ -103,6 +103,7 @@ impl Service {
         command.extend(
             option("--port", args.port.map(|port| port.to_string())).chain(option("--bind", args.bind.clone())),
         );
+        command.extend(args.tls.wanted().map(|is_wanted| if is_wanted { "--tls" } else { "--no-tls" }.to_owned()));
         let env = PASSED.iter().filter_map(|name| Some(((*name).to_owned(), env.text(name)?.to_owned()))).collect();
         let name = profile.map_or_else(|| "prowess-gateway".to_owned(), |profile| format!("prowess-gateway-{profile}"));
         let service = Self { name, command, env, cwd: home.to_string_lossy().into_owned() };

@@ -7,11 +7,13 @@ use std::time::Duration;
 
 use prowess_config::{Config, Env, Secret};
 use prowess_gateway::client::{CallError, Client, Introduction};
-use prowess_gateway::settings::PORT;
+use prowess_gateway::settings::{PORT, Settings};
+use prowess_gateway::tls::TlsSettings;
+use prowess_gateway::{Fingerprint, Options};
 use prowess_host::{Context, Failure, Flags, Ground};
 use serde_json::{Value, json};
 
-use crate::cli::Globals;
+use crate::cli::{GatewayOptions, Globals};
 use crate::output::safe;
 
 /// How long a gateway may take to let us in.
@@ -22,8 +24,19 @@ const PATIENCE: Duration = Duration::from_secs(15);
 pub(crate) struct Target {
     pub(crate) url: String,
     pub(crate) secret: Option<(Kind, Secret)>,
+    /// The only certificate that counts.
+    pub(crate) pin: Option<Fingerprint>,
+    /// The certificate of this machine's gateway, for when it turns out to be encrypted.
+    own: Option<Fingerprint>,
     /// What the operator's variables say about secrets without encryption.
     env: Env,
+}
+
+/// What a gateway that was found says about itself.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Found {
+    /// Where it listens, if it says so.
+    pub(crate) address: Option<std::net::SocketAddr>,
 }
 
 /// What a secret is to the gateway.
@@ -50,8 +63,10 @@ impl Target {
         // A broken configuration here does not matter for a gateway elsewhere, which also has agents of its own.
         let flags = Flags { agent: None, ..ground.flags.clone() };
         let config = Context::load(&Ground { flags, ..ground.clone() }).map(|context| context.config).ok();
-        let known = Known { tree: config.as_ref().map(Config::tree), env: &ground.env };
-        Self::at(url, globals.remote.token.as_deref(), &known).map(|target| Some((target, asked)))
+        let own = config.as_ref().zip(ground.locations().ok());
+        let own = own.map(|(config, at)| TlsSettings::read(&config.tree()["gateway"]["tls"], &at));
+        let known = Known { tree: config.as_ref().map(Config::tree), env: &ground.env, tls: own };
+        Self::at(url, &globals.remote, &known).map(|target| Some((target, asked)))
     }
 
     /// The same, or else the gateway that the configuration names, or else the one on this machine.
@@ -65,20 +80,48 @@ impl Target {
         let remote = section["remote"]["url"].as_str().map(str::trim).filter(|url| !url.is_empty());
         let by_variable = context.config.env().text("OPENCLAW_GATEWAY_PORT").and_then(|port| port.parse().ok());
         let written = section["port"].as_u64().and_then(|port| u16::try_from(port).ok());
-        let here = || format!("ws://127.0.0.1:{}", by_variable.or(written).unwrap_or(PORT));
+        let is_encrypted = Settings::resolve(&context.config, &Options::default()).is_ok_and(|settings| settings.tls);
+        let scheme = if is_encrypted { "wss" } else { "ws" };
+        let here = || format!("{scheme}://127.0.0.1:{}", by_variable.or(written).unwrap_or(PORT));
         let url = remote.filter(|_| section["mode"] == "remote").map_or_else(here, str::to_owned);
-        let known = Known { tree: Some(tree), env: context.config.env() };
-        Self::at(url, globals.remote.token.as_deref(), &known)
+        let own = TlsSettings::read(&section["tls"], &context.locations);
+        let known = Known { tree: Some(tree), env: context.config.env(), tls: Some(own) };
+        Self::at(url, &globals.remote, &known)
     }
 
-    fn at(url: String, token: Option<&str>, known: &Known<'_>) -> Result<Self, Failure> {
+    fn at(url: String, given: &GatewayOptions, known: &Known<'_>) -> Result<Self, Failure> {
         check(&url, known.env)?;
-        let secret = match token.map(str::trim) {
+        let secret = match given.token.as_deref().map(str::trim) {
             Some("") => return Err(Failure::usage("the token is empty").hint("give a token, or leave --token out")),
             Some(token) => Some((Kind::Token, Secret::new(token))),
             None => known.secret(&url),
         };
-        Ok(Self { url, secret, env: known.env.clone() })
+        let own = known.tls.as_ref().filter(|_| is_here(&url)).and_then(TlsSettings::fingerprint);
+        let pin = given.tls_fingerprint.or(known.pin(&url)?).or(own.filter(|_| url.starts_with("wss://")));
+        Ok(Self { url, secret, pin, own, env: known.env.clone() })
+    }
+
+    /// Whether it is on this machine, or at the end of a tunnel that begins here.
+    pub(crate) fn is_here(&self) -> bool {
+        is_here(&self.url)
+    }
+
+    /// Looks whether it is there, and how it is reached.
+    pub(crate) async fn find(&mut self) -> Result<Found, CallError> {
+        let client = match self.attempt().await {
+            Err(CallError::Encrypted(_)) if self.is_here() => {
+                *self = self.encrypted();
+                self.attempt().await?
+            }
+            client => client?,
+        };
+        let status = client.call("status", json!({})).await.unwrap_or_default();
+        Ok(Found { address: status["gateway"]["address"].as_str().and_then(|address| address.parse().ok()) })
+    }
+
+    /// The same gateway over TLS, with the certificate that it has on this machine.
+    fn encrypted(&self) -> Self {
+        Self { url: self.url.replacen("ws://", "wss://", 1), pin: self.pin.or(self.own), ..self.clone() }
     }
 
     /// Connects and says who we are.
@@ -88,6 +131,14 @@ impl Target {
 
     /// The same, for who wants to try again.
     pub(crate) async fn dial(&self) -> Result<Client, CallError> {
+        match self.attempt().await {
+            // A gateway on this machine was started with --tls, which the configuration does not say.
+            Err(CallError::Encrypted(_)) if self.is_here() => self.encrypted().attempt().await,
+            client => client,
+        }
+    }
+
+    async fn attempt(&self) -> Result<Client, CallError> {
         let introduction = self.introduction();
         let connecting = Client::connect(&self.url, &introduction);
         let late = |_| CallError::Gone(format!("no answer within {} seconds", PATIENCE.as_secs()));
@@ -95,7 +146,7 @@ impl Target {
     }
 
     fn introduction(&self) -> Introduction {
-        let mut introduction = Introduction::operator("").trusting(&self.env);
+        let mut introduction = Introduction::operator("").trusting(&self.env).pinned(self.pin);
         introduction.params["auth"] = match &self.secret {
             Some((Kind::Token, secret)) => json!({"token": secret.expose()}),
             Some((Kind::Password, secret)) => json!({"password": secret.expose()}),
@@ -104,8 +155,11 @@ impl Target {
         introduction
     }
 
-    fn unreachable(&self, error: &CallError) -> Failure {
+    pub(crate) fn unreachable(&self, error: &CallError) -> Failure {
         let url = safe(&self.url);
+        if let CallError::Certificate { .. } | CallError::Encrypted(_) = error {
+            return Failure::input(safe(&error.to_string()));
+        }
         let CallError::Refused { error: said, .. } = error else {
             return Failure::input(format!("no gateway at {url}: {}", safe(&error.to_string())))
                 .hint("start one with: prowess gateway run");
@@ -123,7 +177,7 @@ pub(crate) fn advice(url: &str, details: &Value) -> Vec<String> {
     let (word, name, flag) = match code {
         "PAIRING_REQUIRED" => {
             let id = safe(details["requestId"].as_str().unwrap_or("ID"));
-            return vec![format!("approve this device on the gateway's machine: prowess node approve {id}")];
+            return vec![format!("approve this device on the gateway's machine: prowess devices approve {id}")];
         }
         "AUTH_PASSWORD_MISSING" | "AUTH_PASSWORD_MISMATCH" => ("password", "OPENCLAW_GATEWAY_PASSWORD", ""),
         "" | "AUTH_TOKEN_MISSING" | "AUTH_TOKEN_MISMATCH" => ("token", "OPENCLAW_GATEWAY_TOKEN", " or --token"),
@@ -153,9 +207,23 @@ fn without_advice(said: &str, details: &Value) -> String {
 struct Known<'a> {
     tree: Option<&'a Value>,
     env: &'a Env,
+    /// Where the certificate of this machine's gateway is.
+    tls: Option<TlsSettings>,
 }
 
 impl Known<'_> {
+    /// The certificate that is written for the gateway at `url`.
+    fn pin(&self, url: &str) -> Result<Option<Fingerprint>, Failure> {
+        let remote = self.tree.map_or(&Value::Null, |tree| &tree["gateway"]["remote"]);
+        let is_there = remote["url"].as_str().is_some_and(|known| same_place(known, url));
+        let Some(written) = remote["tlsFingerprint"].as_str().filter(|_| is_there) else { return Ok(None) };
+        let broken = || {
+            Failure::input("gateway.remote.tlsFingerprint is no SHA-256 fingerprint")
+                .hint("write 64 hexadecimal digits there, as the gateway prints them when it starts")
+        };
+        Fingerprint::parse(written).map(Some).ok_or_else(broken)
+    }
+
     /// What the gateway at `url` wants to know: a variable is meant for whatever is asked, a written secret only for
     /// the gateway that it is written for.
     fn secret(&self, url: &str) -> Option<(Kind, Secret)> {
@@ -239,7 +307,7 @@ mod tests {
 
     fn secret(tree: &Value, env: &[(&str, &str)], url: &str) -> Option<(Kind, String)> {
         let env: Env = env.iter().copied().collect();
-        let known = Known { tree: Some(tree), env: &env };
+        let known = Known { tree: Some(tree), env: &env, tls: None };
         known.secret(url).map(|(kind, secret)| (kind, secret.expose().to_owned()))
     }
 
@@ -258,6 +326,19 @@ mod tests {
     }
 
     #[test]
+    fn a_fingerprint_is_for_the_gateway_that_it_is_written_for() {
+        let print = "ab".repeat(32);
+        let tree = json!({"gateway": {"remote": {"url": "wss://far.example", "tlsFingerprint": print}}});
+        let env = Env::new();
+        let known = Known { tree: Some(&tree), env: &env, tls: None };
+        assert_eq!(known.pin("wss://far.example/").expect("readable"), Fingerprint::parse(&print));
+        assert_eq!(known.pin("wss://other.example").expect("readable"), None);
+        let broken = json!({"gateway": {"remote": {"url": "wss://far.example", "tlsFingerprint": "ab"}}});
+        let known = Known { tree: Some(&broken), env: &env, tls: None };
+        assert!(known.pin("wss://far.example").is_err());
+    }
+
+    #[test]
     fn a_password_is_given_where_it_is_wanted() {
         let tree = json!({"gateway": {"auth": {"mode": "password", "password": "p", "token": "t"}}});
         assert_eq!(secret(&tree, &[], "ws://localhost:1"), Some((Kind::Password, "p".to_owned())));
@@ -272,7 +353,7 @@ mod tests {
             ("wss://far.example", "AUTH_PASSWORD_MISSING", "gateway.remote.password"),
         ];
         for (url, code, place) in table {
-            let target = Target { url: url.to_owned(), secret: None, env: Env::new() };
+            let target = Target { url: url.to_owned(), secret: None, pin: None, own: None, env: Env::new() };
             let said = "unauthorized: no (write it into gateway.remote.token)";
             let error = Box::new(json!({"message": said, "details": {"code": code}}));
             let failure = target.unreachable(&CallError::Refused { error, payload: None });
