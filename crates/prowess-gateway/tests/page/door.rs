@@ -148,7 +148,7 @@ async fn only_a_wrong_token_is_forgotten() {
 async fn who_signs_in_to_read_changes_nothing_until_they_ask_for_more() {
     let room = Room::open(demo::home()).await;
     let browser = Browser::open().await;
-    browser.visit(&format!("http://{}/", room.running.address)).await;
+    browser.visit(&format!("http://{}/#/skills", room.running.address)).await;
     browser.find("#door-secret").await.send_keys(TOKEN).await.expect("typed");
     browser.click("#door-read").await;
     browser.click("#door button[type=submit]").await;
