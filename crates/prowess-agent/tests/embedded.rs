@@ -258,7 +258,7 @@ fn a_refusal_says_what_would_allow_it() {
     let messages = Talk { exec: refused, ..Talk::new(all_bundled(), Act::Run) }.say("weather in Shanghai");
     let answer = last(&messages);
     assert!(
-        answer.contains("was refused and has not run") && answer.contains("prowess approvals allow curl"),
+        answer.contains("was refused and did not run") && answer.contains("prowess approvals allow curl"),
         "{answer}"
     );
     let by_list = |_: &str| {
@@ -266,7 +266,7 @@ fn a_refusal_says_what_would_allow_it() {
     };
     let messages = Talk { exec: by_list, ..Talk::new(all_bundled(), Act::Run) }.say("weather in Shanghai");
     let answer = last(&messages);
-    assert!(answer.contains("was refused and has not run") && !answer.contains("approvals allow"), "{answer}");
+    assert!(answer.contains("was refused and did not run") && !answer.contains("approvals allow"), "{answer}");
     let pending = |_: &str| ("Approval required (id 1).".to_owned(), false, json!({"status": "approval-pending"}));
     let messages = Talk { exec: pending, ..Talk::new(all_bundled(), Act::Run) }.say("weather in Shanghai");
     assert!(last(&messages).contains("is waiting for your approval"), "{}", last(&messages));

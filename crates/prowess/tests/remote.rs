@@ -365,7 +365,7 @@ fn a_machine_is_removed_by_its_id_or_name() {
     home.run(&format!("node remove box --gateway {url}")).ok().out_has("removed box (0123456789abcdef)");
     let told = home.run(&format!("node remove fedc --json --gateway {url}")).ok().json();
     assert_eq!(told["deviceId"], "fedcba9876543210", "{told}");
-    home.run(&format!("node remove 012 --gateway {url}")).code(1).err_has("no machine `012`");
+    home.run(&format!("node remove 012 --gateway {url}")).code(1).err_has("no device `012`");
     let ids = ["0123456789abcdef", "fedcba9876543210"].map(|id| json!({"deviceId": id}));
     assert_eq!(stage.asked("device.pair.remove"), ids);
 }
