@@ -83,9 +83,9 @@ fn merge(into: &mut Value, more: Value) {
     }
 }
 
-/// A model that begins to speak and never ends.
+/// A model that begins to speak, says more than is held back at first, and never ends.
 pub(crate) fn endless() -> Turn {
-    Turn::Stall { turn: Box::new(Turn::text(&"word ".repeat(200))), after: 4_000 }
+    Turn::Stall { turn: Box::new(Turn::text(&"word ".repeat(200))), after: 12_000 }
 }
 
 /// Hears everything that a client is told.
