@@ -170,7 +170,7 @@ async fn models_and_tools_are_listed() {
         models["models"].as_array().into_iter().flatten().filter(|row| row["provider"] == "fake").collect();
     assert_eq!(
         ours,
-        [&json!({"id": "m", "name": "m", "provider": "fake", "reasoning": false, "contextWindow": 64_000})]
+        [&json!({"id": "m", "name": "m", "provider": "fake", "reasoning": true, "contextWindow": 64_000})]
     );
     assert!(!models.to_string().contains("sk-canary"), "{models}");
     let catalog = client.call("tools.catalog", json!({})).await.expect("tools");
