@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::reach::{Called, Reach, reach};
 use crate::wrapper::Tail;
 
-/// Programs whose ordinary use destroys data, stops the machine or changes who may do what.
+/// Programs whose ordinary use destroys data, stops the machine, changes who may do what, or starts whatever they are given.
 const HARMFUL: &[&str] = &[
     "adduser",
     "badblocks",
@@ -44,6 +44,7 @@ const HARMFUL: &[&str] = &[
     "mount",
     "mv",
     "nft",
+    "parallel",
     "parted",
     "passwd",
     "pkill",
@@ -74,6 +75,7 @@ const HARMFUL: &[&str] = &[
     "visudo",
     "wipe",
     "wipefs",
+    "xargs",
     "zpool",
 ];
 

@@ -336,7 +336,10 @@ impl Puppet {
         until("the node is there", async || {
             let list = operator.call("node.list", json!({})).await.expect("a list");
             let rows = list["nodes"].as_array().cloned().unwrap_or_default();
-            let own = rows.iter().find(|row| row["displayName"] == name && row["connected"] == true);
+            // The gateway puts a name on one line.
+            let joined = |text: &str| text.split_whitespace().collect::<String>();
+            let is_own = |row: &Value| row["displayName"].as_str().map(joined) == Some(joined(name));
+            let own = rows.iter().find(|row| is_own(row) && row["connected"] == true);
             own.and_then(|row| row["nodeId"].as_str()).unwrap_or_default().clone_into(&mut id);
             !id.is_empty()
         })
