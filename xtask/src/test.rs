@@ -2,10 +2,9 @@
 //!
 //! One list of steps, cheapest first. The tests come last, so that the runner's summary is the last thing on the screen.
 
+use std::env;
 use std::path::PathBuf;
-use std::process::Command;
 use std::time::Instant;
-use std::{env, fs, io};
 
 use crate::step::{Failure, Step, cargo, seconds};
 use crate::tool::{self, Tool};
@@ -40,14 +39,12 @@ pub(crate) fn run(scope: Scope) -> Result<(), Failure> {
     } else if scope == Scope::Full {
         skipped.push("dependencies (cargo-deny is not installed; CI runs it)".to_owned());
     }
-    let scratch = Scratch::new().map_err(|error| Failure::new("temporary directory", error))?;
-    steps.extend([doctests(&scratch), tests(&scratch)]);
+    steps.extend([doctests(), tests()]);
 
     let names: Vec<String> = steps.iter().map(|step| step.name().to_owned()).collect();
     for step in steps {
         step.run()?;
     }
-    scratch.remove().map_err(|error| Failure::new("temporary directory", error))?;
     eprintln!("\n{}", closing(&names, &skipped, &seconds(start.elapsed())));
     Ok(())
 }
@@ -78,40 +75,6 @@ fn install(missing: &[&Tool], skipped: &mut Vec<String>) -> Result<(), Failure> 
     Ok(())
 }
 
-/// A temporary directory for the tests, so that one that is killed leaves nothing behind.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new() -> io::Result<Self> {
-        // Short, because paths of sockets below it are limited to about 100 bytes.
-        let dir = env::temp_dir().join(format!("pw{}", std::process::id()));
-        fs::create_dir(&dir)?;
-        Ok(Self(dir))
-    }
-
-    fn apply(&self, mut command: Command) -> Command {
-        command.env("TMPDIR", &self.0);
-        command
-    }
-
-    /// Removes it, and names what tests left in it.
-    fn remove(&self) -> io::Result<()> {
-        let left: Vec<String> =
-            fs::read_dir(&self.0)?.flatten().map(|entry| entry.file_name().display().to_string()).collect();
-        if !left.is_empty() {
-            eprintln!("xtask: removed what tests left behind: {}", left.join(" "));
-        }
-        fs::remove_dir_all(&self.0)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // Already gone after a run that passed; after a failure nobody is left to tell.
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 fn format() -> Step {
     Step::quiet("format", cargo(["fmt", "--all", "--check"]))
 }
@@ -133,14 +96,14 @@ fn dependencies() -> Step {
     Step::quiet("dependencies", cargo(["deny", "--locked", "check", "bans", "licenses", "sources"]))
 }
 
-fn doctests(scratch: &Scratch) -> Step {
-    Step::quiet("doctests", scratch.apply(cargo(["test", "--doc", "--workspace", "--locked", "--quiet"])))
+fn doctests() -> Step {
+    Step::quiet("doctests", cargo(["test", "--doc", "--workspace", "--locked", "--quiet"]))
 }
 
 /// The tests, whose failures are shown as they come and whose summary is last.
-fn tests(scratch: &Scratch) -> Step {
+fn tests() -> Step {
     let words = ["nextest", "run", "--workspace", "--locked", "--cargo-quiet", "--status-level=retry"];
-    Step::new("tests", scratch.apply(cargo(words)))
+    Step::new("tests", cargo(words))
 }
 
 /// Where the advisories about dependencies can come from.
