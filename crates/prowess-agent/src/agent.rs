@@ -105,6 +105,12 @@ impl Agent {
         Self::named("main", model, workspace, state_dir)
     }
 
+    /// With its conversations in `sessions`. Agents that share it share what was read of its index.
+    #[must_use]
+    pub fn with_sessions(self, sessions: Sessions) -> Self {
+        Self { sessions, ..self }
+    }
+
     /// The same, under another name than `main`.
     #[must_use]
     pub fn named(id: &str, model: Arc<dyn Model>, workspace: &Path, state_dir: &Path) -> Self {

@@ -8,13 +8,15 @@ use serde_json::{Value, json};
 
 use crate::agent::Agent;
 use crate::compaction;
-use crate::message::{Assistant, Block, Message, StopReason, ToolReply, Usage, now};
+use crate::message::{Assistant, Block, Message, StopReason, ToolReply, Usage, User, now};
 use crate::model::Api;
+use crate::news::{NOTICE, News};
 use crate::prompt::bootstrap::{self, BootstrapFile};
 use crate::prompt::{self, PromptInputs, SystemPrompt};
 use crate::repair::{self, Loaded};
 use crate::session::{Body, Context, EntryId, SaveError, SessionKey, Summary, Transcript, note};
 use crate::skills::SkillSet;
+use crate::tool::finished_since;
 
 /// One conversation, owned by whoever holds this.
 pub struct Conversation {
@@ -33,6 +35,8 @@ pub struct Conversation {
     model: Option<(String, String)>,
     /// Background jobs whose end the model knows of.
     pub(crate) announced: HashSet<String>,
+    /// What happened without the model and was not told yet.
+    news: Vec<News>,
     files: Vec<BootstrapFile>,
     mended: Vec<String>,
 }
@@ -61,6 +65,7 @@ impl Conversation {
             entries,
             summary,
             announced: HashSet::new(),
+            news: Vec::new(),
             files,
             mended,
         }
@@ -190,6 +195,33 @@ impl Conversation {
     pub(crate) fn push(&mut self, message: Message) -> Result<(), SaveError> {
         let entry = self.transcript.message(&message)?;
         self.messages.push(message);
+        self.entries.push(Some(entry));
+        Ok(())
+    }
+
+    /// Has the model hear of this with its next turn.
+    pub fn hear(&mut self, news: Vec<News>) {
+        self.news.extend(news);
+    }
+
+    /// Adds all news, and what ended in the background, to what was said. Says whether there was any.
+    pub(crate) fn push_news(&mut self) -> Result<bool, SaveError> {
+        let mut news = std::mem::take(&mut self.news);
+        if let Some(runner) = &self.agent.runner {
+            let scope = self.transcript.key().to_string();
+            news.extend(finished_since(runner, &scope, &mut self.announced, &self.agent.tools));
+        }
+        let has_news = !news.is_empty();
+        for message in news.into_iter().flat_map(News::messages) {
+            self.push(message)?;
+        }
+        Ok(has_news)
+    }
+
+    /// Adds what the model is told when there is news and nobody says anything.
+    pub(crate) fn push_notice(&mut self) -> Result<(), SaveError> {
+        let entry = self.transcript.append(Body::Notice { text: NOTICE })?;
+        self.messages.push(Message::User(User::says(NOTICE)));
         self.entries.push(Some(entry));
         Ok(())
     }

@@ -25,33 +25,52 @@ pub struct Frames {
     run: String,
     session: String,
     seq: u64,
-    /// What the model has said since its last call of a tool.
+    /// What the model says in its current reply, or said in its last one.
     text: String,
     /// How much of it was told.
     told: usize,
+    /// Whether that reply is complete: the next text begins another one.
+    is_complete: bool,
 }
 
 impl Frames {
     /// The events of the run `run` in the session `session`.
     #[must_use]
     pub fn new(run: impl Into<String>, session: impl Into<String>) -> Self {
-        Self { run: run.into(), session: session.into(), seq: 0, text: String::new(), told: 0 }
+        Self { run: run.into(), session: session.into(), seq: 0, text: String::new(), told: 0, is_complete: false }
+    }
+
+    /// What the model says in its current reply, or said in its last one.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The number of the last payload.
+    #[must_use]
+    pub fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// Keeps up with `event` when nobody is told of it. The next payload has all of the text again.
+    pub fn keep_up(&mut self, event: &Event) {
+        match event {
+            Event::Text { delta } => self.hear(delta),
+            Event::Replied { .. } => self.is_complete = true,
+            _ => {}
+        }
     }
 
     /// The payloads for `event`, in their order; none for what these clients are not told.
     pub fn frames(&mut self, event: &Event) -> Vec<Value> {
         let mut frames = Vec::new();
+        self.keep_up(event);
         match event {
-            Event::Text { delta } => {
-                self.text.push_str(delta);
+            Event::Text { .. } => {
                 let pending = self.text.len() - self.told;
                 if self.text.len() <= EVERY_PIECE || pending > self.text.len() / WORTH_TELLING {
                     frames.extend(self.pending());
                 }
-            }
-            Event::Replied { .. } => {
-                frames.extend(self.pending());
-                self.forget();
             }
             _ => frames.extend(self.pending()),
         }
@@ -69,9 +88,17 @@ impl Frames {
         Some(self.number("assistant", &data))
     }
 
+    fn hear(&mut self, delta: &str) {
+        if self.is_complete {
+            self.forget();
+        }
+        self.text.push_str(delta);
+    }
+
     fn forget(&mut self) {
         self.text.clear();
         self.told = 0;
+        self.is_complete = false;
     }
 
     fn number(&mut self, stream: &str, data: &Value) -> Value {
@@ -87,8 +114,9 @@ impl Frames {
     }
 }
 
-/// What an event is to these clients; text is told by the whole.
-fn data(event: &Event) -> Option<(&'static str, Value)> {
+/// What an event is to these clients: its stream and data. Nothing for text, which is told by the whole, and for notices.
+#[must_use]
+pub fn data(event: &Event) -> Option<(&'static str, Value)> {
     Some(match event {
         // Notices are for the person.
         Event::Text { .. } | Event::Replied { .. } | Event::Notice(_) => return None,
@@ -101,17 +129,21 @@ fn data(event: &Event) -> Option<(&'static str, Value)> {
         Event::CallUpdate { id, tool, tail } => {
             ("tool", json!({"phase": "update", "name": tool, "toolCallId": id, "partialResult": tail}))
         }
-        Event::CallEnded { id, tool, summary, result, .. } => (
-            "tool",
-            json!({
+        Event::CallEnded { id, tool, summary, result, .. } => {
+            let mut data = json!({
                 "phase": "result",
                 "name": tool,
                 "toolCallId": id,
                 "meta": summary,
                 "isError": result.is_error,
                 "result": shown(result),
-            }),
-        ),
+            });
+            if let Some(waiting) = waiting(id, result) {
+                data["status"] = "waiting".into();
+                data["approval"] = waiting;
+            }
+            ("tool", data)
+        }
         Event::SkillUsed { skill, path, how } => {
             ("skill", json!({"phase": how_word(*how), "name": skill, "path": path}))
         }
@@ -136,6 +168,23 @@ fn shown(result: &ToolResult) -> Value {
     });
     let content: Vec<Value> = content.collect();
     json!({"content": content, "details": result.details, "isError": result.is_error})
+}
+
+/// What a call waits for, if it has not run yet and waits for a person to approve it: the id of the question, the command,
+/// and until when it can be answered.
+#[must_use]
+pub fn waiting(call: &str, result: &ToolResult) -> Option<Value> {
+    let details = &result.details;
+    (details["status"] == "approval-pending").then(|| {
+        json!({
+            "toolCallId": call,
+            "approvalId": details["approvalId"],
+            "approvalSlug": details["approvalSlug"],
+            "expiresAtMs": details["expiresAtMs"],
+            "command": details["command"],
+            "host": details["host"],
+        })
+    })
 }
 
 /// How a skill came to be used, as one word.
@@ -178,7 +227,7 @@ pub fn result(outcome: &Outcome) -> Value {
             |call| json!({"tool": call.tool, "summary": call.summary, "skills": call.skills, "isError": call.is_error}),
         )
         .collect();
-    json!({
+    let mut result = json!({
         "runId": outcome.run,
         "status": status,
         "summary": summary,
@@ -200,7 +249,12 @@ pub fn result(outcome: &Outcome) -> Value {
                 "ledger": ledger(&outcome.ledger),
             },
         },
-    })
+    });
+    let waiting: Vec<Value> = outcome.calls.iter().filter_map(|call| call.waiting.clone()).collect();
+    if !waiting.is_empty() {
+        result["waiting"] = waiting.into();
+    }
+    result
 }
 
 /// Where the tokens went: all of them, and what each skill cost.

@@ -28,7 +28,7 @@ use crate::repair;
 use crate::session::{Body, SaveError, Spent, note};
 use crate::skills::{SkillSet, Use, Uses};
 use crate::slash::{self, Said};
-use crate::tool::{ToolSpec, finished_since};
+use crate::tool::ToolSpec;
 
 use ask::Asked;
 pub use input::Input;
@@ -124,6 +124,8 @@ pub struct Made {
     pub skills: Vec<String>,
     /// Whether it failed.
     pub is_error: bool,
+    /// What it waits for, if it waits for a person to approve it: see [`crate::frame::waiting`].
+    pub waiting: Option<Value>,
 }
 
 impl Outcome {
@@ -252,8 +254,12 @@ impl Conversation {
                 text
             }
         };
-        let text = self.with_news(text);
-        self.push(Message::User(input.message(text)))?;
+        let has_news = self.push_news()?;
+        if has_news && text.is_empty() {
+            self.push_notice()?;
+        } else {
+            self.push(Message::User(input.message(text)))?;
+        }
         self.answer(turn).await
     }
 
@@ -275,16 +281,6 @@ impl Conversation {
         Ok(())
     }
 
-    /// `text` after what happened in the background since the last turn.
-    fn with_news(&mut self, text: String) -> String {
-        let Some(runner) = &self.agent.runner else { return text };
-        let news = finished_since(runner, &self.transcript.key().to_string(), &mut self.announced, &self.agent.tools);
-        if news.is_empty() {
-            return text;
-        }
-        crate::news::before(&news, &text)
-    }
-
     /// Carries out a slash command that goes straight to a tool. The model has no part in it, but will see it.
     async fn dispatch(&mut self, input: &Input, call: ToolCall, turn: &mut Turn<'_>) -> Result<End, TurnError> {
         self.push(Message::User(input.message(input.text().to_owned())))?;
@@ -303,7 +299,7 @@ impl Conversation {
         self.push(Message::Assistant(message))?;
         let results = self.run_calls(&[call], turn).await?;
         let Some(results) = results else { return Ok(self.why_stopped(turn)) };
-        let text = results.iter().map(ToolResult::text).collect::<String>().trim().to_owned();
+        let text = results.iter().map(for_person).collect::<String>().trim().to_owned();
         let text = if text.is_empty() { "Done.".to_owned() } else { text };
         if results.iter().any(|result| result.is_error) {
             return Ok(End::Failed(text));
@@ -489,6 +485,11 @@ impl Conversation {
             *place = call;
         }
     }
+}
+
+/// What a person is told of a result: some say it in other words than to a model.
+fn for_person(result: &ToolResult) -> String {
+    result.details["forPeople"].as_str().map_or_else(|| result.text(), str::to_owned)
 }
 
 /// The name of the command that `text` seems to call.

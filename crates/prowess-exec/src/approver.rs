@@ -38,6 +38,33 @@ pub trait Approver: Send + Sync {
         let _ = question;
         Box::pin(std::future::ready(None))
     }
+
+    /// The same for a command on another machine. Who is not made for such questions does not answer them.
+    fn ask_remote<'a>(
+        &'a self,
+        question: &'a RemoteQuestion,
+    ) -> Pin<Box<dyn Future<Output = Option<RemoteAnswer>> + Send + 'a>> {
+        let _ = question;
+        Box::pin(std::future::ready(None))
+    }
+}
+
+/// A question about a command that another machine would run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RemoteQuestion {
+    /// What people are shown, and what the answer is bound to.
+    pub request: serde_json::Value,
+    /// Why it cannot be allowed for good, if it cannot.
+    pub once_only: Option<String>,
+}
+
+/// The answer to a [`RemoteQuestion`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RemoteAnswer {
+    /// The id under which the question was answered.
+    pub id: String,
+    /// What was answered.
+    pub answer: Answer,
 }
 
 /// Nobody: every question stays unanswered.
@@ -68,6 +95,13 @@ impl<A: Approver> Approver for ReadOnly<A> {
     ) -> Pin<Box<dyn Future<Output = Option<Consent>> + Send + 'a>> {
         self.0.ask_tool(question)
     }
+
+    fn ask_remote<'a>(
+        &'a self,
+        question: &'a RemoteQuestion,
+    ) -> Pin<Box<dyn Future<Output = Option<RemoteAnswer>> + Send + 'a>> {
+        self.0.ask_remote(question)
+    }
 }
 
 impl<T: Approver + ?Sized> Approver for Arc<T> {
@@ -80,6 +114,13 @@ impl<T: Approver + ?Sized> Approver for Arc<T> {
         question: &'a ToolQuestion,
     ) -> Pin<Box<dyn Future<Output = Option<Consent>> + Send + 'a>> {
         self.as_ref().ask_tool(question)
+    }
+
+    fn ask_remote<'a>(
+        &'a self,
+        question: &'a RemoteQuestion,
+    ) -> Pin<Box<dyn Future<Output = Option<RemoteAnswer>> + Send + 'a>> {
+        self.as_ref().ask_remote(question)
     }
 }
 

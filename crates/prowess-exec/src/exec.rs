@@ -277,7 +277,7 @@ impl Exec {
     /// Runs `call` and waits for it as long as a tool call waits.
     pub async fn run(&self, call: &ExecCall, setting: &Setting) -> ToolResult {
         if let Some(remote) = self.elsewhere(call, setting) {
-            return remote.run(call, setting, &|_| {}).await;
+            return remote.run(call, setting, &*self.approver, &|_| {}).await;
         }
         match self.start(call, setting).await {
             Ok((handle, plan)) => exec_tool::wait(handle, &plan).await,

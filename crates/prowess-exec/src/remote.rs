@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use prowess_policy::Host;
 
+use crate::approver::Approver;
 use crate::exec::{Exec, Setting};
 use crate::exec_tool::{ExecCall, NAME};
 use crate::tool::ToolResult;
@@ -13,11 +14,12 @@ use crate::tool::ToolResult;
 /// Runs commands on other machines. Who does knows which there are.
 pub trait Remote: Send + Sync {
     /// Runs `call` on the machine that it or its setting names, and tells `progress` the newest of what it says.
-    /// Whoever stops waiting ends it.
+    /// `approver` is asked where a person has to approve it. Whoever stops waiting ends it.
     fn run<'a>(
         &'a self,
         call: &'a ExecCall,
         setting: &'a Setting,
+        approver: &'a dyn Approver,
         progress: &'a (dyn Fn(String) + Send + Sync),
     ) -> Pin<Box<dyn Future<Output = ToolResult> + Send + 'a>>;
 }

@@ -10,7 +10,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use prowess_exec::approver::Nobody;
+use prowess_exec::approver::{Approver, Nobody};
 use prowess_exec::exec_tool::ExecCall;
 use prowess_exec::remote::Remote;
 use prowess_exec::sandbox::container::{Engine, Terminal, exec_argv};
@@ -61,6 +61,7 @@ impl Remote for There {
         &'a self,
         call: &'a ExecCall,
         _setting: &'a Setting,
+        _approver: &'a dyn Approver,
         _progress: &'a (dyn Fn(String) + Send + Sync),
     ) -> Pin<Box<dyn Future<Output = ToolResult> + Send + 'a>> {
         Box::pin(async move { ToolResult::done(format!("`{}` ran there", call.command), json!({})) })

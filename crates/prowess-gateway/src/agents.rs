@@ -1,6 +1,7 @@
 //! Agents: which are there, and what does each of them have at hand?
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
@@ -28,6 +29,8 @@ pub(crate) struct Agents {
     remote: Mutex<Elsewhere>,
     metrics: Arc<Metrics>,
     clients: Clients,
+    /// The conversations of each agent, by folder. What was read of their indexes is kept with them.
+    stores: Mutex<HashMap<PathBuf, Sessions>>,
     /// Hears of every agent that is used for the first time.
     news: UnboundedSender<Newcomer>,
 }
@@ -66,6 +69,7 @@ impl Agents {
                 remote: Mutex::default(),
                 metrics,
                 clients: Clients::default(),
+                stores: Mutex::default(),
                 news,
             },
             heard,
@@ -115,14 +119,31 @@ impl Agents {
 
     /// Where the conversations of that agent are.
     pub(crate) fn store(&self, agent: &str) -> Result<Sessions, Refusal> {
-        Ok(Sessions::new(&self.context()?.locations.state_dir, agent))
+        Ok(self.kept_store(&self.context()?, agent))
+    }
+
+    fn kept_store(&self, context: &Context, agent: &str) -> Sessions {
+        let store = Sessions::new(&context.locations.state_dir, agent);
+        let mut stores = self.stores.lock().unwrap_or_else(PoisonError::into_inner);
+        stores.entry(store.folder().to_owned()).or_insert(store).clone()
+    }
+
+    /// Brings what the indexes of all agents say into their files. Looks at the disk.
+    pub(crate) fn settle(&self) {
+        let stores: Vec<Sessions> =
+            self.stores.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+        for store in stores {
+            if let Err(error) = store.settle() {
+                tracing::warn!("{error}");
+            }
+        }
     }
 
     /// Where the conversations of all agents are.
     pub(crate) fn stores(&self) -> Result<Vec<Sessions>, Refusal> {
         let context = self.context()?;
         let agents = context.config.agents();
-        Ok(agents.list().iter().map(|agent| Sessions::new(&context.locations.state_dir, agent.id.as_str())).collect())
+        Ok(agents.list().iter().map(|agent| self.kept_store(&context, agent.id.as_str())).collect())
     }
 
     /// The agent of that name, or the one that is meant when none is named. Looks at the disk.

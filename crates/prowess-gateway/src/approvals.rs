@@ -8,12 +8,12 @@ mod board;
 pub(crate) mod file;
 mod guard;
 mod journal;
+pub(crate) mod log;
 mod record;
 mod show;
-mod waiting;
 
 pub(crate) use board::{Asked, Board, Connected};
 pub(crate) use guard::forward;
+pub(crate) use log::Answerer;
 pub(crate) use record::{Decision, Draft, PATIENCE, Record, Requester};
 pub(crate) use show::{MAX_COMMAND, env_binding, multiline, node_request, seal, shown_env, words};
-pub(crate) use waiting::watched;

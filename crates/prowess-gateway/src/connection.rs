@@ -23,6 +23,7 @@ use crate::hub::{Batch, Farewell, Guest, Mail, Out, Urgency};
 use crate::methods::{self, Ask};
 use crate::pairing::Pairing;
 use crate::scope::Role;
+use crate::sequence::Sequence;
 use crate::server::Meter;
 use crate::socket::Socket;
 use crate::wire::{self, Malformed, Refusal};
@@ -165,6 +166,11 @@ async fn write_together(
     for frame in frames {
         match frame {
             Out::Text(text) => writer.feed(packing.message(text).await).await?,
+            piece @ Out::Piece(_) => {
+                if let Some(text) = piece.frame() {
+                    writer.feed(packing.message(text).await).await?;
+                }
+            }
             Out::Ping => writer.feed(Message::Ping(Bytes::new())).await?,
             Out::Close(farewell) => last = Some(farewell),
         }
@@ -175,6 +181,7 @@ async fn write_together(
 
 async fn read(gateway: &Arc<Gateway>, guest: &Arc<Guest>, reader: &mut SplitStream<Link>) -> Option<Farewell> {
     let mut noted = Noted::default();
+    let mut sequence = Sequence::default();
     loop {
         let message = match reader.next().await? {
             Ok(message) => message,
@@ -196,7 +203,7 @@ async fn read(gateway: &Arc<Gateway>, guest: &Arc<Guest>, reader: &mut SplitStre
         };
         gateway.hub.heard(guest);
         match message {
-            Message::Text(text) => hear(gateway, guest, &text, &mut noted),
+            Message::Text(text) => hear(gateway, guest, &text, &mut sequence, &mut noted),
             Message::Binary(_) => noted.log(guest, "binary"),
             Message::Close(_) => return None,
             Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => {}
@@ -204,7 +211,7 @@ async fn read(gateway: &Arc<Gateway>, guest: &Arc<Guest>, reader: &mut SplitStre
     }
 }
 
-fn hear(gateway: &Arc<Gateway>, guest: &Arc<Guest>, text: &str, noted: &mut Noted) {
+fn hear(gateway: &Arc<Gateway>, guest: &Arc<Guest>, text: &str, sequence: &mut Sequence, noted: &mut Noted) {
     let answer = |id: &str, refusal: Refusal| {
         guest.outbox.send(Utf8Bytes::from(wire::answer(id, &Err(refusal))), Urgency::Needed);
     };
@@ -229,7 +236,8 @@ fn hear(gateway: &Arc<Gateway>, guest: &Arc<Guest>, text: &str, noted: &mut Note
     if gateway.stop.is_cancelled() {
         return answer(&request.id, Refusal::unavailable("the gateway is ending").retry_after(1000));
     }
-    let ask = Ask { gateway: Arc::clone(gateway), guest: Arc::clone(guest), request };
+    let slot = methods::keeps_order(&request.method).then(|| sequence.next());
+    let ask = Ask { gateway: Arc::clone(gateway), guest: Arc::clone(guest), request, slot };
     gateway.tasks.spawn(async move {
         methods::answer(ask).await;
         drop(place);

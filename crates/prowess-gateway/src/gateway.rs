@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use prowess_agent::news::News;
 use prowess_config::{ConfigFile, EditError, Locations, Secret};
 use prowess_exec::Exec;
 use prowess_exec::approver::Approver;
@@ -208,7 +209,7 @@ impl Gateway {
         let state_dir = &context.locations.state_dir;
         let board = Board::open(Arc::clone(&hub), Arc::clone(&metrics), state_dir, stop.clone());
         let nodes = Nodes::open(Arc::clone(&hub), Arc::clone(&metrics), state_dir, stop.clone());
-        let approver: Arc<dyn Approver> = Arc::new(Connected(Arc::clone(&board)));
+        let approver: Arc<dyn Approver> = Arc::new(Connected::new(&board));
         let mut exec = exec(&context, Arc::clone(&approver), options.helper.clone())?;
         exec.remote = Some(Arc::new(NodeExec { nodes: Arc::clone(&nodes), board: Arc::clone(&board) }));
         Ok(Self {
@@ -280,7 +281,7 @@ fn wake(gateway: &Arc<Gateway>) -> Wake {
     let gateway = Arc::downgrade(gateway);
     Arc::new(move |key, text| {
         if let Some(gateway) = gateway.upgrade() {
-            gateway.runs.wake(&gateway, key, &text);
+            gateway.runs.wake(&gateway, key, News::of("exec", text));
         }
     })
 }
@@ -320,6 +321,9 @@ impl Running {
     pub async fn end(mut self) {
         let gateway = Arc::clone(&self.gateway);
         gateway.runs.park(self.grace).await;
+        let settling = Arc::clone(&gateway);
+        // What could not be written is in the log, and beside the index.
+        let _ = blocking(move || settling.agents.settle()).await;
         gateway.stop.cancel();
         // A task that panicked is over, too.
         let _ = (&mut self.serving).await;

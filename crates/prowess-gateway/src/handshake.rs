@@ -293,6 +293,7 @@ fn enter(gateway: &Gateway, caller: &Caller, connect: Connect, role: Role, ceili
         scopes: connect.scopes.iter().filter_map(|name| Scope::parse(name.trim())).collect(),
         ceiling,
         device: connect.device.map(|device| device.id),
+        user: caller.user.clone(),
         caps: connect.caps,
         commands: if role == Role::Node { trimmed.map(str::to_owned).collect() } else { Vec::new() },
         path_env: connect.path_env,

@@ -1,16 +1,20 @@
 //! The hub: who is connected, and who hears what?
 
+mod members;
 mod outbox;
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 
-pub(crate) use outbox::{Batch, Farewell, Mail, Out, Outbox, Urgency};
+pub(crate) use members::{DELTAS, EVERY_SESSION, MAX_FOLLOWED};
+pub(crate) use outbox::{Batch, Farewell, Mail, Out, Outbox, Piece, Urgency};
 
+use members::Members;
+
+use crate::approvals::Answerer;
 use crate::pairing::Wish;
 use crate::scope::{Role, Scope, Scopes};
 use crate::wire::{self, StateVersion};
@@ -21,7 +25,7 @@ const MAX_STRIKES: u32 = 10;
 /// Who is connected, by connection.
 #[derive(Default)]
 pub(crate) struct Hub {
-    guests: Mutex<HashMap<String, Arc<Guest>>>,
+    members: Mutex<Members>,
     /// The number of the last event that went to everybody.
     seq: AtomicU64,
     /// How often signs of life were asked for.
@@ -53,6 +57,8 @@ pub(crate) struct Guest {
     pub(crate) ceiling: Ceiling,
     /// Its device, if it showed one.
     pub(crate) device: Option<String>,
+    /// The user that a trusted proxy named.
+    pub(crate) user: Option<String>,
     pub(crate) caps: Vec<String>,
     /// What a node says it can do.
     pub(crate) commands: Vec<String>,
@@ -104,6 +110,10 @@ pub(crate) enum Audience<'a> {
     With(Scope),
     /// These connections; their events have no number.
     Only(&'a [String]),
+    /// Operators who may read and hear whole texts.
+    Whole,
+    /// Clients that follow this session and have all of these capabilities; their events have no number.
+    Followers(&'a str, &'a [&'a str]),
 }
 
 impl About {
@@ -137,9 +147,32 @@ impl Guest {
         self.role == Role::Operator && self.scopes.cover(scope)
     }
 
+    /// Whether it hears each piece of text once, of the sessions that it follows.
+    pub(crate) fn wants_deltas(&self) -> bool {
+        self.has(DELTAS)
+    }
+
+    /// Whether it said that it can do that.
+    pub(crate) fn has(&self, cap: &str) -> bool {
+        self.caps.iter().any(|own| own == cap)
+    }
+
     /// The name that others are told.
     pub(crate) fn name(&self) -> &str {
         self.about.display_name.as_deref().unwrap_or(&self.about.id)
+    }
+
+    /// Who it is, for the log of approvals.
+    pub(crate) fn answerer(&self) -> Answerer {
+        Answerer {
+            name: self.name().to_owned(),
+            client: self.about.id.clone(),
+            device: self.device.clone(),
+            device_name: self.about.display_name.clone(),
+            user: self.user.clone(),
+            address: self.remote_ip.clone(),
+            conn: self.conn.clone(),
+        }
     }
 
     /// A place for one more request, unless `max` are being worked on.
@@ -172,21 +205,44 @@ impl Drop for InFlight {
 impl Hub {
     pub(crate) fn enter(&self, guest: &Arc<Guest>) {
         self.heard(guest);
-        self.lock().insert(guest.conn.clone(), Arc::clone(guest));
+        self.lock().enter(guest);
     }
 
     pub(crate) fn leave(&self, conn: &str) {
-        self.lock().remove(conn);
+        self.lock().leave(conn);
     }
 
     /// How many are here now.
     pub(crate) fn count(&self) -> usize {
-        self.lock().len()
+        self.lock().guests.len()
     }
 
     /// Everybody who is here now.
     pub(crate) fn guests(&self) -> Vec<Arc<Guest>> {
-        self.lock().values().cloned().collect()
+        self.lock().guests.values().cloned().collect()
+    }
+
+    /// Whether any client hears whole texts.
+    pub(crate) fn has_whole(&self) -> bool {
+        self.lock().has_whole()
+    }
+
+    /// `guest` follows the session `key` from now on. Says whether there is room for that.
+    pub(crate) fn follow(&self, guest: &Arc<Guest>, key: &str) -> bool {
+        self.lock().follow(guest, key)
+    }
+
+    /// `guest` no longer follows the session `key`.
+    pub(crate) fn unfollow(&self, guest: &Guest, key: &str) {
+        self.lock().unfollow(guest, key);
+    }
+
+    /// Sends a piece of text to the clients that follow the session `key`.
+    pub(crate) fn tell_piece(&self, key: &str, piece: &Piece) {
+        let members = self.lock();
+        for guest in members.followers(key).filter(|guest| guest.may(Scope::Read)) {
+            guest.outbox.send_piece(piece.clone());
+        }
     }
 
     /// Tells an event to `audience`. It is written once, whoever hears it.
@@ -205,27 +261,29 @@ impl Hub {
     ) {
         // Nobody waits for it to be written, for it may be long.
         let event = wire::Event::write(name, payload);
-        if let Audience::Only(conns) = audience {
-            let text = Utf8Bytes::from(event.finish(None, state));
-            let guests = self.lock();
-            for guest in conns.iter().filter_map(|conn| guests.get(conn)) {
-                guest.outbox.send(text.clone(), urgency);
+        let send = |text: &Utf8Bytes, guest: &Guest| guest.outbox.send(text.clone(), urgency);
+        let members = self.lock();
+        match audience {
+            Audience::Only(conns) => {
+                let text = Utf8Bytes::from(event.finish(None, state));
+                conns.iter().filter_map(|conn| members.guests.get(conn)).for_each(|guest| send(&text, guest));
             }
-            return;
-        }
-        let guests = self.lock();
-        // The number is given under the lock, so that everybody hears events in their order.
-        let seq = self.seq.fetch_add(1, Ordering::Relaxed) + 1;
-        let text = Utf8Bytes::from(event.finish(Some(seq), state));
-        for guest in guests.values() {
-            let hears = match audience {
-                Audience::Everybody => true,
-                Audience::Operators => guest.role == Role::Operator,
-                Audience::With(scope) => guest.may(scope),
-                Audience::Only(_) => false,
-            };
-            if hears {
-                guest.outbox.send(text.clone(), urgency);
+            Audience::Followers(key, caps) => {
+                let text = Utf8Bytes::from(event.finish(None, state));
+                let hears = |guest: &&Arc<Guest>| guest.may(Scope::Read) && caps.iter().all(|cap| guest.has(cap));
+                members.followers(key).filter(hears).for_each(|guest| send(&text, guest));
+            }
+            Audience::Everybody | Audience::Operators | Audience::With(_) | Audience::Whole => {
+                // The number is given under the lock, so that all clients hear events in their order.
+                let seq = self.seq.fetch_add(1, Ordering::Relaxed) + 1;
+                let text = Utf8Bytes::from(event.finish(Some(seq), state));
+                let hears = |guest: &&Arc<Guest>| match audience {
+                    Audience::Operators => guest.role == Role::Operator,
+                    Audience::With(scope) => guest.may(scope),
+                    Audience::Whole => guest.may(Scope::Read) && !guest.wants_deltas(),
+                    Audience::Everybody | Audience::Only(_) | Audience::Followers(..) => true,
+                };
+                members.guests.values().filter(hears).for_each(|guest| send(&text, guest));
             }
         }
     }
@@ -238,7 +296,7 @@ impl Hub {
     /// Asks everybody for a sign of life, and sends away who has given none for `missed` times.
     pub(crate) fn tick(&self, missed: u64) {
         let tick = self.ticks.fetch_add(1, Ordering::Relaxed) + 1;
-        for guest in self.lock().values() {
+        for guest in self.lock().guests.values() {
             if tick - guest.conduct.heard.load(Ordering::Relaxed) > missed {
                 guest.outbox.cut(1001, "no sign of life");
             } else {
@@ -249,16 +307,16 @@ impl Hub {
 
     /// Ends the connections of those that `is` says yes to, after what waits for them.
     pub(crate) fn close(&self, is: impl Fn(&Guest) -> bool, code: u16, reason: &str) {
-        self.lock().values().filter(|guest| is(guest)).for_each(|guest| guest.outbox.close(code, reason));
+        self.lock().guests.values().filter(|guest| is(guest)).for_each(|guest| guest.outbox.close(code, reason));
     }
 
     /// Ends the connections of those that `is` says yes to at once; what waits for them is lost.
     pub(crate) fn cut(&self, is: impl Fn(&Guest) -> bool, code: u16, reason: &str) {
-        self.lock().values().filter(|guest| is(guest)).for_each(|guest| guest.outbox.cut(code, reason));
+        self.lock().guests.values().filter(|guest| is(guest)).for_each(|guest| guest.outbox.cut(code, reason));
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Guest>>> {
-        self.guests.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> std::sync::MutexGuard<'_, Members> {
+        self.members.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -288,6 +346,7 @@ pub(crate) mod tests {
             scopes: Scopes::default(),
             ceiling: Ceiling::Any,
             device: None,
+            user: None,
             caps: Vec::new(),
             commands: Vec::new(),
             path_env: None,

@@ -33,6 +33,7 @@ mod presence;
 mod pulse;
 mod runs;
 mod scope;
+mod sequence;
 mod server;
 pub mod settings;
 mod skill_report;
@@ -42,6 +43,7 @@ mod throttle;
 pub mod tls;
 pub mod wire;
 
+pub use approvals::log::{ApprovalLog, LogQuery};
 pub use files::FileError;
 pub use gateway::{Gateway, Options, Running, StartError};
 pub use identity::{Identity, IdentityError};

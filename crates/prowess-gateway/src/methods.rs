@@ -35,6 +35,7 @@ use crate::hub::{Guest, Urgency};
 use crate::metrics::Outcome;
 use crate::params::Shape;
 use crate::scope::{Access, Role};
+use crate::sequence::Slot;
 use crate::telemetry::{Kind, Span};
 use crate::throttle::Verdict;
 use crate::wire::{self, Refusal, Request};
@@ -44,6 +45,9 @@ pub(crate) struct Ask {
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) guest: Arc<Guest>,
     pub(crate) request: Request,
+    /// Its place among the requests of its connection, if those keep their order. A handler drops it as soon as the next
+    /// one may go on.
+    pub(crate) slot: Option<Slot>,
 }
 
 impl Ask {
@@ -137,19 +141,45 @@ pub(crate) fn names() -> Vec<&'static str> {
 /// Methods that change how the gateway works; a client may call them only now and then.
 const CHANGES: &[&str] = &["config.apply", "config.patch", "update.run"];
 
+/// Methods whose requests take effect in the order in which a client sent them.
+const ORDERED: &[&str] = &[
+    "agent",
+    "chat.abort",
+    "chat.inject",
+    "chat.send",
+    "sessions.delete",
+    "sessions.patch",
+    "sessions.reset",
+    "sessions.subscribe",
+    "sessions.unsubscribe",
+];
+
+/// Whether requests of `method` keep the order in which a client sent them.
+pub(crate) fn keeps_order(method: &str) -> bool {
+    ORDERED.contains(&method)
+}
+
 /// Answers one request, whatever comes of it.
 pub(crate) async fn answer(ask: Ask) {
     let (gateway, guest, id) = (Arc::clone(&ask.gateway), Arc::clone(&ask.guest), ask.request.id.clone());
     let account = Account::open(&ask);
     let result = match find(&ask).and_then(|handle| within_allowance(&ask).map(|()| handle)) {
         Ok(handle) => tokio::select! {
-            result = handle(ask) => result,
+            result = in_order(handle, ask) => result,
             () = ending(&gateway) => Err(Refusal::unavailable("the gateway is ending").retry_after(1000)),
         },
         Err(refusal) => Err(refusal),
     };
     account.close(&result);
     guest.outbox.send(Utf8Bytes::from(wire::answer(&id, &result)), Urgency::Needed);
+}
+
+/// Handles a request when the ones before it have their places.
+async fn in_order(handle: Handle, mut ask: Ask) -> Answer {
+    if let Some(slot) = &mut ask.slot {
+        slot.reached().await;
+    }
+    handle(ask).await
 }
 
 /// When the gateway ends, whatever is under way has a moment to come to its own end.

@@ -24,7 +24,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, Shared};
 use prowess_agent::message::Message;
+use prowess_agent::news::News;
 use prowess_agent::session::{Begun, Removed, SessionKey, Transcripts};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -36,13 +39,13 @@ pub(crate) use known::{Ended, How, Run, State, Why};
 pub(crate) use later::WAIT;
 pub(crate) use open::Asked;
 pub(crate) use stop_words::means_stop;
-pub(crate) use teller::{Ear, TOOL_EVENTS};
+pub(crate) use teller::{Ear, TOOL_EVENTS, Teller};
 
 use crate::gateway::Gateway;
 use crate::wire::Refusal;
 use announced::{Announced, Unheard};
 use background::Attended;
-use desk::{Letter, News, Order};
+use desk::{Letter, Order, Unread};
 use journal::Journal;
 use known::Known;
 use subagents::Children;
@@ -87,7 +90,7 @@ pub(crate) struct Runs {
 /// Where letters for a session go.
 struct Desk {
     letters: mpsc::Sender<Letter>,
-    news: News,
+    news: Unread,
 }
 
 /// A turn that is asked for.
@@ -104,12 +107,31 @@ pub(crate) struct Wish {
     pub(crate) ear: Option<Ear>,
 }
 
+/// Whether the journal knows of a run. A run is accepted, and may begin, only when it does.
+type Accepted = Shared<BoxFuture<'static, Result<(), Refusal>>>;
+
+/// A turn that has its place in the queue of its session.
+pub(crate) struct Enqueued {
+    started: Started,
+    accepted: Option<Accepted>,
+}
+
 /// What came of asking for a turn.
 pub(crate) enum Started {
     /// It was accepted.
     New(Arc<Run>),
     /// It was asked for before.
     Known(Arc<Run>),
+}
+
+impl Enqueued {
+    /// Waits until the run is accepted.
+    pub(crate) async fn accepted(self) -> Result<Started, Refusal> {
+        if let Some(accepted) = self.accepted {
+            accepted.await?;
+        }
+        Ok(self.started)
+    }
 }
 
 impl Started {
@@ -148,6 +170,12 @@ impl Runs {
 
     /// Starts a turn, or says which one it is already.
     pub(crate) async fn start(&self, gateway: &Arc<Gateway>, wish: Wish) -> Result<Started, Refusal> {
+        self.enqueue(gateway, wish)?.accepted().await
+    }
+
+    /// Puts a turn into the queue of its session, or says which one it is already. Turns of one session run in the order
+    /// of these calls.
+    pub(crate) fn enqueue(&self, gateway: &Arc<Gateway>, wish: Wish) -> Result<Enqueued, Refusal> {
         let Wish { id, key, text, asked, begin, conn, ear } = wish;
         let join = |run: &Run| {
             if let Some(conn) = &conn {
@@ -156,24 +184,40 @@ impl Runs {
         };
         if let Some(run) = self.known.get(&id) {
             join(&run);
-            return Ok(Started::Known(run));
+            return Ok(Enqueued { started: Started::Known(run), accepted: None });
         }
         // Once it is in the journal it has to run, so there is a place for it first.
         let place = self.place_for_letter(gateway, &key)?;
-        let ticket = match self.ticket(gateway, &id, &key).await {
+        let (ticket, accepted) = match self.ticket(gateway, &id, &key) {
             Ok(ticket) => ticket,
-            // Somebody else may have asked for it at the same moment.
-            Err(refusal) => return self.known.get(&id).inspect(|run| join(run)).map(Started::Known).ok_or(refusal),
+            // Another client may have asked for it at the same moment.
+            Err(refusal) => {
+                let run = self.known.get(&id).inspect(|run| join(run)).ok_or(refusal)?;
+                return Ok(Enqueued { started: Started::Known(run), accepted: None });
+            }
         };
         let run = Arc::clone(ticket.run());
         join(&run);
-        place.send(Letter::Turn(Box::new(Order { ticket, text, asked, begin, ear })));
-        Ok(Started::New(run))
+        let order = Order { ticket, accepted: accepted.clone(), text, asked, begin, ear };
+        place.send(Letter::Turn(Box::new(order)));
+        Ok(Enqueued { started: Started::New(run), accepted: Some(accepted) })
     }
 
     /// The run of that name, if it is remembered.
     pub(crate) fn get(&self, id: &str) -> Option<Arc<Run>> {
         self.known.get(id)
+    }
+
+    /// The run that is under way in a session.
+    pub(crate) fn current(&self, key: &SessionKey) -> Option<Arc<Run>> {
+        self.known.open(key).into_iter().find(|run| matches!(run.state(), State::Running(_)))
+    }
+
+    /// Who tells of the runs that are under way, in one session or in all of them.
+    pub(crate) fn running(&self, key: Option<&str>) -> Vec<Arc<Teller>> {
+        let mut open = self.known.all_open();
+        open.retain(|run| key.is_none_or(|key| run.key.to_string() == key));
+        open.iter().filter_map(|run| run.teller()).collect()
     }
 
     /// Ends the runs of a session, and of the sub-agents that it started. Says which.
@@ -194,20 +238,20 @@ impl Runs {
     }
 
     /// Lets the model of a session know of something. If nobody speaks with it, a turn begins for that.
-    pub(crate) fn wake(&self, gateway: &Arc<Gateway>, key: &SessionKey, text: &str) {
-        if let Some(letters) = self.tell(gateway, key, text) {
+    pub(crate) fn wake(&self, gateway: &Arc<Gateway>, key: &SessionKey, news: News) {
+        if let Some(letters) = self.tell(gateway, key, news) {
             // With a full queue it is told with one of the turns that wait.
             let _ = letters.try_send(Letter::News);
         }
     }
 
     /// The same, but its next turn is soon enough.
-    pub(crate) fn note(&self, gateway: &Arc<Gateway>, key: &SessionKey, text: &str) {
-        self.tell(gateway, key, text);
+    pub(crate) fn note(&self, gateway: &Arc<Gateway>, key: &SessionKey, news: News) {
+        self.tell(gateway, key, news);
     }
 
     /// Puts news where the next turn of the session finds it.
-    fn tell(&self, gateway: &Arc<Gateway>, key: &SessionKey, text: &str) -> Option<mpsc::Sender<Letter>> {
+    fn tell(&self, gateway: &Arc<Gateway>, key: &SessionKey, news: News) -> Option<mpsc::Sender<Letter>> {
         if self.closing.is_cancelled() {
             return None;
         }
@@ -216,11 +260,11 @@ impl Runs {
             tracing::warn!(session = %key, "too many sessions are open; it does not hear its news");
             return None;
         };
-        let mut news = desk.news.lock().unwrap_or_else(PoisonError::into_inner);
-        if news.len() >= MAX_NEWS {
-            news.remove(0);
+        let mut waiting = desk.news.lock().unwrap_or_else(PoisonError::into_inner);
+        if waiting.len() >= MAX_NEWS {
+            waiting.remove(0);
         }
-        news.push(printable(text));
+        waiting.push(News { text: printable(&news.text), ..news });
         Some(desk.letters.clone())
     }
 
@@ -278,8 +322,8 @@ impl Runs {
         }
     }
 
-    /// A new run of that name, which the journal knows.
-    async fn ticket(&self, gateway: &Arc<Gateway>, id: &str, key: &SessionKey) -> Result<Ticket, Refusal> {
+    /// A new run of that name, which the journal is told of.
+    fn ticket(&self, gateway: &Arc<Gateway>, id: &str, key: &SessionKey) -> Result<(Ticket, Accepted), Refusal> {
         if self.closing.is_cancelled() {
             return Err(Refusal::unavailable("the gateway is stopping and takes no more messages; try again later"));
         }
@@ -294,16 +338,18 @@ impl Runs {
                 return Err(Refusal::unavailable(why).retry_after(1_000));
             }
         };
-        // Whoever stops waiting for the journal drops the ticket, and the run has its end.
         let ticket = Ticket::new(gateway, Arc::clone(&run));
-        if let Err(why) = self.journal.begun(&run).await {
-            let why = format!("the journal of runs cannot be written: {why}");
-            // It was never accepted, so it may be asked for again.
-            self.known.forget(id);
-            run.end(Ended::failed(id, None, &why));
-            return Err(Refusal::unavailable(why));
-        }
-        Ok(ticket)
+        let (written, gateway) = (self.journal.begun(&run), Arc::clone(gateway));
+        let accepted = async move {
+            written.await.map_err(|why| {
+                let why = format!("the journal of runs cannot be written: {why}");
+                // It was never accepted, so it may be asked for again.
+                gateway.runs.known.forget(&run.id);
+                run.end(Ended::failed(&run.id, None, &why));
+                Refusal::unavailable(why)
+            })
+        };
+        Ok((ticket, accepted.boxed().shared()))
     }
 
     /// A run is over: on disk first, and then for those who wait.
@@ -357,7 +403,7 @@ impl Runs {
         }
         Ok(desks.entry(key.clone()).or_insert_with(|| {
             let (letters, inbox) = mpsc::channel(MAX_LETTERS);
-            let news = News::new(Mutex::new(self.unheard.take(key)));
+            let news = Unread::new(Mutex::new(self.unheard.take(key)));
             self.tasks.spawn(desk::keep(Arc::clone(gateway), key.clone(), inbox, Arc::clone(&news)));
             Desk { letters, news }
         }))

@@ -305,6 +305,34 @@ async fn a_call_of_another_tool_is_asked_about_too() {
 }
 
 #[tokio::test]
+async fn who_answered_is_in_the_log_also_after_a_restart() {
+    let room = Room::open(Tree::new()).await;
+    let operator = room.operator().await;
+    for (id, decision) in [("first-question", "allow-once"), ("second-question", "deny")] {
+        put(&operator, id, json!({"command": format!("echo {id}"), "sessionKey": "agent:main:main"})).await;
+        resolve(&operator, id, decision).await.expect("answered");
+    }
+    let page = async |client: &Client, params: Value| client.call("exec.approval.log", params).await.expect("a page");
+    until("both are written", async || page(&operator, json!({})).await["entries"].as_array().map(Vec::len) == Some(2))
+        .await;
+    let Room { tree, running } = room;
+    running.end().await;
+    let room = Room::open(tree).await;
+    let operator = room.operator().await;
+    let first = page(&operator, json!({"limit": 1})).await;
+    let entry = &first["entries"][0];
+    assert_eq!((&entry["id"], &entry["decision"]), (&json!("second-question"), &json!("deny")));
+    assert_eq!((&entry["command"], &entry["sessionKey"]), (&json!("echo second-question"), &json!("agent:main:main")));
+    assert_eq!((&entry["by"]["client"], &entry["by"]["address"]), (&json!("cli"), &json!("loopback")));
+    assert!(entry["by"]["connId"].is_string() && entry["at"].as_u64() >= entry["askedAt"].as_u64(), "{entry}");
+    let rest = page(&operator, json!({"cursor": first["nextCursor"]})).await;
+    assert_eq!((&rest["entries"][0]["id"], &rest["nextCursor"]), (&json!("first-question"), &Value::Null));
+    let found = page(&operator, json!({"search": "ECHO FIRST"})).await;
+    assert_eq!(found["entries"].as_array().map(Vec::len), Some(1));
+    room.running.end().await;
+}
+
+#[tokio::test]
 async fn the_approvals_file_is_replaced_only_by_who_knows_what_is_in_it() {
     let file = json!({"version": 1, "socket": {"path": "/s", "token": "secret-token"}, "agents": {}});
     let room = Room::open(Tree::new().file(".openclaw/exec-approvals.json", file.to_string())).await;

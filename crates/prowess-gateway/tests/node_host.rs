@@ -298,7 +298,8 @@ async fn output_is_told_while_it_comes_and_has_an_end() {
     let asked =
         ExecCall { host: Some(Host::Node), ..call("echo first; while ! test -e go; do sleep 0.05; done; echo last") };
     let remote = room.running.gateway().remote();
-    let result = soon("it ends", remote.run(&asked, &turn.setting, &progress)).await;
+    let result =
+        soon("it ends", remote.run(&asked, &turn.setting, &*room.running.gateway().approver(), &progress)).await;
     assert_eq!(result.text(), "first\nlast");
     assert!(told.lock().expect("no panic").iter().any(|tail| tail.contains("first")));
     let operator = room.operator().await;

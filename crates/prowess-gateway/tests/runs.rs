@@ -9,6 +9,8 @@ mod room;
 
 #[path = "runs/agents.rs"]
 mod agents;
+#[path = "runs/deltas.rs"]
+mod deltas;
 #[path = "runs/http.rs"]
 mod http;
 #[path = "runs/journal.rs"]

@@ -43,6 +43,8 @@ pub struct Parts {
     pub tools: Vec<Arc<dyn Tool>>,
     /// What is put around each tool that every agent has.
     pub around: Option<Around>,
+    /// Where its conversations are, if somebody keeps that open for several agents.
+    pub sessions: Option<Sessions>,
 }
 
 /// Puts something around a tool, or leaves it as it is.
@@ -88,7 +90,7 @@ pub fn agent(view: &View, parts: &Parts, wanted: &Wanted) -> Result<Agent, Failu
     let runtime = runtime(context, &name(&*model));
     let thinking = wanted.thinking.or(settings.thinking).unwrap_or_default();
     let limits = Limits { thinking, time: time(context, wanted), ..Limits::default() };
-    Ok(Agent::named(context.agent.id.as_str(), model, &setting.workspace, &context.locations.state_dir)
+    let agent = Agent::named(context.agent.id.as_str(), model, &setting.workspace, &context.locations.state_dir)
         .fallbacks(fallbacks)
         .skills(parts.skills.clone())
         .tools(tools(context, &parts.exec, setting, parts.around.as_ref(), &parts.tools))
@@ -101,7 +103,11 @@ pub fn agent(view: &View, parts: &Parts, wanted: &Wanted) -> Result<Agent, Failu
             extra: wanted.extra.clone(),
             ..PromptSettings::default()
         })
-        .limits(limits))
+        .limits(limits);
+    Ok(match &parts.sessions {
+        Some(sessions) => agent.with_sessions(sessions.clone()),
+        None => agent,
+    })
 }
 
 /// What a model is called, with its provider.

@@ -1,6 +1,7 @@
 //! `prowess approvals`: what may run without asking, and how is that changed?
 
 mod asked;
+mod log;
 
 use prowess_exec::lookup::Disk;
 use prowess_exec::store::{ApprovalsFile, StoreError};
@@ -20,6 +21,7 @@ pub(crate) fn run(command: &cli::Approvals, globals: &Globals) -> Result<Report,
     match command {
         cli::Approvals::Watch => return asked::watch(globals),
         cli::Approvals::Resolve { id, decision } => return asked::resolve(id, *decision, globals),
+        cli::Approvals::Log { limit, search } => return log::show(*limit, search.as_deref(), globals),
         cli::Approvals::Path | cli::Approvals::List | cli::Approvals::Allow { .. } | cli::Approvals::Revoke { .. } => {}
     }
     let context = globals.context()?;
@@ -27,7 +29,7 @@ pub(crate) fn run(command: &cli::Approvals, globals: &Globals) -> Result<Report,
     let who = |all_agents: bool| if all_agents { EVERYONE.to_owned() } else { context.agent.id.to_string() };
     match command {
         // These are asked of a gateway, above.
-        cli::Approvals::Watch | cli::Approvals::Resolve { .. } => Ok(Report::text("")),
+        cli::Approvals::Watch | cli::Approvals::Resolve { .. } | cli::Approvals::Log { .. } => Ok(Report::text("")),
         cli::Approvals::Path if globals.json => Report::json(&json!({ "path": file.path() })),
         cli::Approvals::Path => Ok(Report::text(format!("{}\n", file.path().display()))),
         cli::Approvals::List => list(&file, globals),

@@ -380,6 +380,15 @@ pub(crate) enum Approvals {
     Path,
     /// Watch for commands of a gateway's agents that need approval, and answer here
     Watch,
+    /// Show who approved which command, from which device, and when
+    Log {
+        /// How many of the newest answers to show
+        #[arg(long, default_value_t = 50)]
+        limit: usize,
+        /// Only answers whose command, session or person contains this text
+        #[arg(long, value_name = "TEXT")]
+        search: Option<String>,
+    },
     /// Approve or deny one command of a gateway's agents
     Resolve {
         /// The id of the approval request, or the start of it

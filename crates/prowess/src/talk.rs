@@ -68,7 +68,15 @@ impl Talk {
         let mut talk = Self {
             globals: globals.clone(),
             live,
-            parts: Parts { exec, skills, approver, clients: Clients::default(), tools: Vec::new(), around: None },
+            parts: Parts {
+                exec,
+                skills,
+                approver,
+                clients: Clients::default(),
+                tools: Vec::new(),
+                around: None,
+                sessions: None,
+            },
             wanted,
             printer: printer.clone(),
             conversation: None,

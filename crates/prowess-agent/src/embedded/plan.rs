@@ -94,10 +94,10 @@ pub(super) fn answer(planner: &Embedded, request: &Request<'_>) -> Answer {
         return Answer::text(say::nothing_asked());
     };
     let message = text_of(&request.messages[begin]);
-    let (news, asked) = news::split(&message);
-    if asked.trim().is_empty() && !news.is_empty() {
-        return Answer::text(news.join("\n"));
+    if message == news::NOTICE {
+        return Answer::text(news::last(&request.messages[..begin]).join("\n"));
     }
+    let asked = message.as_str();
     if request.tools.is_empty() && asked.to_lowercase().contains("summar") {
         return Answer::text(say::digest(&request.messages[..begin], asked));
     }

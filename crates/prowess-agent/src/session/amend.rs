@@ -30,13 +30,19 @@ impl Sessions {
     /// Everything that the index says, by key. What is no session is left out.
     pub fn entries(&self) -> Result<Vec<(String, Value)>, IndexError> {
         let entries = self.index.entries()?;
-        Ok(entries.into_iter().filter(|(_, entry)| known(entry).is_some()).collect())
+        let sessions = entries.iter().filter(|(_, entry)| known(entry).is_some());
+        Ok(sessions.map(|(key, entry)| (key.clone(), entry.clone())).collect())
     }
 
     /// What the index says of one session.
     pub fn entry(&self, key: &SessionKey) -> Result<Option<Value>, IndexError> {
         let entries = self.index.entries()?;
         Ok(entries.get(&name_of(&entries, key)).filter(|entry| known(entry).is_some()).cloned())
+    }
+
+    /// Brings everything that the index says into `sessions.json` itself.
+    pub fn settle(&self) -> Result<(), IndexError> {
+        self.index.settle()
     }
 
     /// Changes what the index says of a session, which is made if there is none. Gives back what it says then. Who
@@ -48,23 +54,19 @@ impl Sessions {
     ) -> Result<Result<Value, E>, OpenError> {
         self.check(key)?;
         self.make_folder()?;
-        let (amended, _) = self.index.update(PATIENCE, |entries| {
-            let name = name_of(entries, key);
-            let before = entries.get(&name).cloned();
+        let (amended, _) = self.index.update(PATIENCE, key, |entry| {
+            let before = entry.clone();
             if before.as_ref().and_then(known).is_none() {
-                self.index.begin(entries, &name, fresh_id());
+                self.index.begin(entry, fresh_id());
             }
-            let Some(entry) = entries.get_mut(&name).and_then(Value::as_object_mut) else { return Ok(Value::Null) };
-            match change(entry) {
+            let Some(fields) = entry.as_mut().and_then(Value::as_object_mut) else { return Ok(Value::Null) };
+            match change(fields) {
                 Ok(()) => {
-                    entry.insert("updatedAt".to_owned(), now().into());
-                    Ok(Value::Object(entry.clone()))
+                    fields.insert("updatedAt".to_owned(), now().into());
+                    Ok(Value::Object(fields.clone()))
                 }
                 Err(refused) => {
-                    match before {
-                        Some(before) => entries.insert(name, before),
-                        None => entries.remove(&name),
-                    };
+                    *entry = before;
                     Err(refused)
                 }
             }
@@ -76,10 +78,7 @@ impl Sessions {
     pub fn remove(&self, key: &SessionKey, transcripts: Transcripts) -> Result<Removed, OpenError> {
         self.check(key)?;
         self.make_folder()?;
-        let (gone, _) = self.index.update(PATIENCE, |entries| {
-            let name = name_of(entries, key);
-            entries.remove(&name).as_ref().and_then(known)
-        })?;
+        let (gone, _) = self.index.update(PATIENCE, key, |entry| entry.take().as_ref().and_then(known))?;
         let Some(gone) = gone else { return Ok(Removed::default()) };
         let mut removed = Removed { was_there: true, set_aside: Vec::new() };
         let path = files::path_of(&self.folder, &gone.id, gone.file.as_deref());

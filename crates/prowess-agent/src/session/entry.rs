@@ -21,6 +21,8 @@ pub mod note {
     pub const USAGE: &str = "prowess:usage";
     /// A skill came into use: `{skill, path, how}`.
     pub const USE: &str = "prowess:use";
+    /// What the model is told when there is news.
+    pub const NOTICE: &str = "prowess:notice";
     /// A run of the agent.
     pub const RUN: &str = "prowess:run";
 }
@@ -71,6 +73,11 @@ pub enum Body<'a> {
         /// For programs.
         details: Option<Value>,
     },
+    /// Something that the model is told and people are not shown.
+    Notice {
+        /// What.
+        text: &'a str,
+    },
     /// Something of ours that no model sees; see [`note`].
     Custom {
         /// What it is.
@@ -95,6 +102,9 @@ impl Body<'_> {
                     rest["details"] = details;
                 }
                 ("compaction", rest)
+            }
+            Self::Notice { text } => {
+                ("custom_message", json!({"customType": note::NOTICE, "content": text, "display": false}))
             }
             Self::Custom { kind, data } => ("custom", json!({"customType": kind, "data": data})),
         };
@@ -208,7 +218,11 @@ fn message(message: Value) -> Said {
 fn shown(fields: &mut Map<String, Value>) -> Said {
     match fields.remove("content") {
         Some(content @ (Value::String(_) | Value::Array(_))) => {
-            Said::Message(json!({"role": "user", "content": content, "timestamp": millis(fields)}))
+            let mut message = json!({"role": "user", "content": content, "timestamp": millis(fields)});
+            if fields.get("display") == Some(&Value::Bool(false)) {
+                message["display"] = false.into();
+            }
+            Said::Message(message)
         }
         _ => Said::Other,
     }

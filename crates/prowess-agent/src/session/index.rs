@@ -4,8 +4,10 @@
 //! Writers take a lock, read it again, and put a new file in its place. An index that cannot be read is kept aside and
 //! made again from the transcripts.
 
-use std::io::{ErrorKind, Read};
+mod view;
+
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -16,6 +18,8 @@ use super::{IndexError, files};
 use crate::event::End;
 use crate::message::{Usage, now};
 use crate::model::About;
+
+use view::{Content, Files};
 
 /// How long other writers are waited for.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
@@ -44,11 +48,11 @@ const OF_THE_SESSION: [&str; 14] = [
     "cliSessionIds",
 ];
 
-/// The index of one agent's sessions.
+/// The index of one agent's sessions. Clones share what was read last.
 #[derive(Debug, Clone)]
 pub(crate) struct Index {
     folder: PathBuf,
-    path: PathBuf,
+    files: Files,
 }
 
 /// A session as the index knows it.
@@ -109,59 +113,59 @@ impl Spent<'_> {
     }
 }
 
-/// What an attempt to read the index found.
-enum Content {
-    Entries(Map<String, Value>),
-    Missing,
-    Broken,
-}
-
 impl Index {
     /// The index in `folder`.
     pub(crate) fn new(folder: &Path) -> Self {
-        Self { folder: folder.to_owned(), path: folder.join("sessions.json") }
+        Self { folder: folder.to_owned(), files: Files::new(folder) }
     }
 
     /// All sessions by their keys. A broken index gives what the transcripts say, and stays as it is.
     pub(crate) fn load(&self) -> Result<Vec<(String, Known)>, IndexError> {
-        Ok(self.entries()?.into_iter().filter_map(|(key, entry)| Some((key, known(&entry)?))).collect())
+        Ok(self.entries()?.iter().filter_map(|(key, entry)| Some((key.clone(), known(entry)?))).collect())
     }
 
     /// The same, with everything that is written of each.
-    pub(super) fn entries(&self) -> Result<Map<String, Value>, IndexError> {
-        Ok(match self.read().map_err(|error| self.io(error))? {
+    pub(super) fn entries(&self) -> Result<Arc<Map<String, Value>>, IndexError> {
+        Ok(match self.files.read().map_err(|error| self.io(error))? {
             Content::Entries(entries) => entries,
-            Content::Missing | Content::Broken => self.rebuild(),
+            Content::Missing | Content::Broken => Arc::new(self.rebuild()),
         })
+    }
+
+    /// Puts changes that wait beside the file into it, so that OpenClaw sees them, too.
+    pub(crate) fn settle(&self) -> Result<(), IndexError> {
+        if !self.files.has_changes() {
+            return Ok(());
+        }
+        let _writing = self.files.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _lock = self.lock(PATIENCE)?;
+        let entries = self.entries()?;
+        self.files.write_whole(Map::clone(&entries)).map_err(|error| self.io(error))
     }
 
     /// The session behind `key`, made by `fresh` if there is none yet.
     pub(crate) fn find(&self, key: &SessionKey, fresh: impl FnOnce() -> String) -> Result<Found, IndexError> {
         let look = |entries: &Map<String, Value>| entries.get(&name_of(entries, key)).and_then(known);
         // Whoever only looks needs no lock, for the file is always a whole one.
-        if let Content::Entries(entries) = self.read().map_err(|error| self.io(error))?
+        if let Content::Entries(entries) = self.files.read().map_err(|error| self.io(error))?
             && let Some(found) = look(&entries)
         {
             return Ok(Found { known: found, mended: None });
         }
-        let (known, mended) = self.update(PATIENCE, |entries| {
-            if let Some(found) = look(entries) {
-                return found;
-            }
-            let name = name_of(entries, key);
-            self.begin(entries, &name, fresh())
+        let (known, mended) = self.update(PATIENCE, key, |entry| match entry.as_ref().and_then(known) {
+            Some(found) => found,
+            None => self.begin(entry, fresh()),
         })?;
         Ok(Found { known, mended })
     }
 
     /// A new session behind `key`. The transcript of the old one stays.
     pub(crate) fn reset(&self, key: &SessionKey, id: String) -> Result<Found, IndexError> {
-        let (known, mended) = self.update(PATIENCE, |entries| {
-            let name = name_of(entries, key);
-            if let Some(entry) = entries.get_mut(&name).and_then(Value::as_object_mut) {
+        let (known, mended) = self.update(PATIENCE, key, |entry| {
+            if let Some(entry) = entry.as_mut().and_then(Value::as_object_mut) {
                 entry.retain(|field, _| !OF_THE_SESSION.contains(&field.as_str()));
             }
-            self.begin(entries, &name, id)
+            self.begin(entry, id)
         })?;
         Ok(Found { known, mended })
     }
@@ -169,12 +173,11 @@ impl Index {
     /// Notes that the session was used just now, and what for, unless another took its place or somebody else is
     /// writing. Says whether there is nothing left to note.
     pub(crate) fn touch(&self, key: &SessionKey, id: &str, fields: &[Field]) -> Result<bool, IndexError> {
-        let touched = self.update(Duration::ZERO, |entries| {
-            let name = name_of(entries, key);
-            if entries.get(&name).and_then(known).is_some_and(|known| known.id == id) {
-                set(entries, &name, "updatedAt", now().into());
+        let touched = self.update(Duration::ZERO, key, |entry| {
+            if entry.as_ref().and_then(known).is_some_and(|known| known.id == id) {
+                set(entry, "updatedAt", now().into());
                 for (field, value) in fields {
-                    set(entries, &name, field, value.clone());
+                    set(entry, field, value.clone());
                 }
             }
         });
@@ -184,64 +187,50 @@ impl Index {
         }
     }
 
-    pub(super) fn begin(&self, entries: &mut Map<String, Value>, name: &str, id: String) -> Known {
+    pub(super) fn begin(&self, entry: &mut Option<Value>, id: String) -> Known {
         let file = self.folder.join(files::name(&id)).to_string_lossy().into_owned();
         let updated = now();
-        set(entries, name, "sessionId", id.clone().into());
-        set(entries, name, "updatedAt", updated.into());
-        set(entries, name, "sessionFile", file.clone().into());
+        set(entry, "sessionId", id.clone().into());
+        set(entry, "updatedAt", updated.into());
+        set(entry, "sessionFile", file.clone().into());
         Known { id, file: Some(file), updated, model: None }
     }
 
-    /// Changes the entries. Nobody else writes between the reading and the writing. Also says what had to be mended.
+    /// Changes the entry of `key`; none is no entry. Nobody else writes between the reading and the writing. Also says
+    /// what had to be mended.
     pub(super) fn update<T>(
         &self,
         patience: Duration,
-        change: impl FnOnce(&mut Map<String, Value>) -> T,
+        key: &SessionKey,
+        change: impl FnOnce(&mut Option<Value>) -> T,
     ) -> Result<(T, Option<String>), IndexError> {
-        let _lock = Lock::wait(&self.path, patience).map_err(|error| match error {
-            LockError::Held(pid) => IndexError::Busy { path: self.path.clone(), pid },
-            LockError::Io(path, source) => IndexError::Io { path, source },
-        })?;
+        let _writing = self.files.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _lock = self.lock(patience)?;
         let work = || {
-            let (mut entries, mended) = match self.read()? {
+            let (entries, mended) = match self.files.read()? {
                 Content::Entries(entries) => (entries, None),
                 // Somebody may have been killed after keeping it aside.
-                Content::Missing => (self.rebuild(), None),
+                Content::Missing => (Arc::new(self.rebuild()), None),
                 Content::Broken => {
                     let kept = self.keep_aside()?;
                     let told = "the index of sessions was broken and was made again from the transcripts";
-                    (self.rebuild(), Some(format!("{told}; the old one is kept as {}", kept.display())))
+                    (Arc::new(self.rebuild()), Some(format!("{told}; the old one is kept as {}", kept.display())))
                 }
             };
-            let done = change(&mut entries);
-            self.write(&Value::Object(entries))?;
+            let name = name_of(&entries, key);
+            let mut entry = entries.get(&name).cloned();
+            let done = change(&mut entry);
+            self.files.write(&entries, &name, entry.as_ref())?;
             Ok((done, mended))
         };
         work().map_err(|error| self.io(error))
     }
 
-    fn read(&self) -> std::io::Result<Content> {
-        let file = match files::open(&self.path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Content::Missing),
-            Err(error) => return Err(error),
-        };
-        if file.metadata()?.len() > MAX_BYTES {
-            return Ok(Content::Broken);
-        }
-        let mut text = Vec::new();
-        file.take(MAX_BYTES).read_to_end(&mut text)?;
-        Ok(match serde_json::from_slice(&text) {
-            Ok(Value::Object(entries)) => Content::Entries(entries),
-            Ok(_) | Err(_) => Content::Broken,
+    fn lock(&self, patience: Duration) -> Result<Lock, IndexError> {
+        Lock::wait(&self.files.path, patience).map_err(|error| match error {
+            LockError::Held(pid) => IndexError::Busy { path: self.files.path.clone(), pid },
+            LockError::Io(path, source) => IndexError::Io { path, source },
         })
-    }
-
-    fn write(&self, entries: &Value) -> std::io::Result<()> {
-        let mut text = serde_json::to_vec_pretty(entries)?;
-        text.push(b'\n');
-        prowess_files::replace(&self.path, &text)
     }
 
     /// Moves a broken index out of the way. Says where it is then.
@@ -249,7 +238,7 @@ impl Index {
         let name = |number: usize| self.folder.join(format!("sessions.json.broken-{number}"));
         let free = (1..MAX_BROKEN).map(name).find(|path| std::fs::symlink_metadata(path).is_err());
         let kept = free.unwrap_or_else(|| name(MAX_BROKEN));
-        std::fs::rename(&self.path, &kept)?;
+        std::fs::rename(&self.files.path, &kept)?;
         Ok(kept)
     }
 
@@ -262,14 +251,16 @@ impl Index {
         found.sort();
         let mut entries = Map::new();
         for (changed, key, id) in found {
-            self.begin(&mut entries, &key, id);
-            set(&mut entries, &key, "updatedAt", changed.into());
+            let mut entry = entries.remove(&key);
+            self.begin(&mut entry, id);
+            set(&mut entry, "updatedAt", changed.into());
+            entries.extend(entry.map(|entry| (key, entry)));
         }
         entries
     }
 
     fn io(&self, source: std::io::Error) -> IndexError {
-        IndexError::Io { path: self.path.clone(), source }
+        IndexError::Io { path: self.files.path.clone(), source }
     }
 }
 
@@ -279,7 +270,11 @@ pub(super) fn name_of(entries: &Map<String, Value>, key: &SessionKey) -> String 
     if entries.contains_key(&name) {
         return name;
     }
-    entries.keys().find(|other| other.trim().to_lowercase() == name).cloned().unwrap_or(name)
+    let is_it = |other: &&String| {
+        let other = other.trim();
+        other.eq_ignore_ascii_case(&name) || (!other.is_ascii() && other.to_lowercase() == name)
+    };
+    entries.keys().find(is_it).cloned().unwrap_or(name)
 }
 
 /// Reads an entry. One whose id is none, or leads elsewhere, is no entry.
@@ -290,8 +285,8 @@ pub(super) fn known(entry: &Value) -> Option<Known> {
     Some(Known { id, file: text("sessionFile"), updated, model: text("model") })
 }
 
-fn set(entries: &mut Map<String, Value>, name: &str, field: &str, value: Value) {
-    let entry = entries.entry(name).or_insert_with(|| Value::Object(Map::new()));
+fn set(entry: &mut Option<Value>, field: &str, value: Value) {
+    let entry = entry.get_or_insert_with(|| Value::Object(Map::new()));
     if !entry.is_object() {
         *entry = Value::Object(Map::new());
     }
@@ -404,6 +399,39 @@ mod tests {
         index.touch(&main_key(), "one", &spent.fields()).expect("an index");
         let entry = &written(&tree)["agent:main:main"];
         assert_eq!((&entry["abortedLastRun"], &entry["totalTokens"]), (&json!(true), &json!(50)));
+    }
+
+    /// An index of many sessions is not written for each of them, and nothing is lost when the program is killed.
+    #[test]
+    fn a_large_index_takes_changes_beside_it_and_every_reader_sees_them() {
+        let entry = |number: usize| {
+            (format!("agent:main:s{number}"), json!({"sessionId": format!("id{number}"), "x": "y".repeat(50)}))
+        };
+        let before: Map<String, Value> = (0..2_000).map(entry).collect();
+        let tree = Tree::new().file("sessions.json", Value::Object(before.clone()).to_string());
+        let index = Index::new(&tree.path(""));
+        let new = |number: usize| SessionKey::new("main", &format!("new{number}"));
+        for number in 0..20 {
+            index.find(&new(number), || format!("fresh{number}")).expect("an index");
+        }
+        index.touch(&SessionKey::new("main", "s7"), "id7", &[("model", "m".into())]).expect("an index");
+        assert_eq!(written(&tree), Value::Object(before), "the file itself is as it was");
+        // Another program, or this one after it was killed in the middle of a line.
+        let changes = tree.path("sessions.json.changes");
+        let torn = std::fs::read_to_string(&changes).expect("changes") + "{\"key\": \"agent:main:to";
+        std::fs::write(&changes, torn).expect("written");
+        let other = Index::new(&tree.path(""));
+        assert_eq!(other.find(&new(3), || panic!("there is one")).expect("an index").known.id, "fresh3");
+        assert_eq!(other.load().expect("an index").len(), 2_020);
+        other.settle().expect("an index");
+        let after = written(&tree);
+        assert_eq!(
+            (&after["agent:main:new19"]["sessionId"], &after["agent:main:s7"]["model"]),
+            (&json!("fresh19"), &json!("m"))
+        );
+        assert!(!changes.exists());
+        index.reset(&new(3), "again".to_owned()).expect("an index");
+        assert_eq!(index.find(&new(3), || panic!("there is one")).expect("an index").known.id, "again");
     }
 
     #[test]

@@ -21,6 +21,7 @@ use super::network;
 use super::secrets::Secrets;
 use crate::event::{Event, Events};
 use crate::ledger::{self, Mark, Marked};
+use crate::news::News;
 use crate::skills::SkillSet;
 use crate::tool::{Call, Scope, Tool, ToolSet, ToolSpec};
 
@@ -79,7 +80,7 @@ impl ExecTool {
                 self.secrets.conceal(&mut tail);
                 scope.events.tell(Event::CallUpdate { id: call.id.to_owned(), tool: NAME.to_owned(), tail });
             };
-            return Ok(remote.run(&asked, &setting, &progress).await);
+            return Ok(remote.run(&asked, &setting, scope.approver, &progress).await);
         }
         let terms = Terms { approver: scope.approver, background: self.background };
         let (handle, plan) = self.exec.start_on(&asked, &setting, terms).await?;
@@ -178,26 +179,31 @@ fn folders(skills: &SkillSet, workspace: &Path) -> impl Iterator<Item = PathBuf>
     all.filter(move |dir| !dir.starts_with(workspace)).take(MAX_FOLDERS).map(Path::to_owned)
 }
 
-/// What there is to say about commands of `scope` that went on in the background and are over: a line for each that was
-/// not announced before. One that did well and said nothing needs no words. What `tools` handed out to commands and
+/// What there is to say about commands of `scope` that went on in the background and are over, for each that was not
+/// announced before. One that did well and said nothing needs no words. What `tools` handed out to commands and
 /// nobody may learn is left out.
 pub fn finished_since<S: BuildHasher>(
     runner: &Runner,
     scope: &str,
     announced: &mut HashSet<String, S>,
     tools: &ToolSet,
-) -> Vec<String> {
+) -> Vec<News> {
     let jobs = runner.list(scope);
     announced.retain(|id| jobs.iter().any(|job| job.id == *id));
-    let mut lines = Vec::new();
+    let mut news = Vec::new();
     // The oldest first, as they would have been told.
     for job in jobs.iter().rev() {
         let Some(outcome) = job.outcome() else { continue };
         if announced.insert(job.id.clone()) {
-            lines.extend(announcement(&job.id, &outcome, &tools.conceal(outcome.tail.clone())));
+            let text = announcement(&job.id, &outcome, &tools.conceal(outcome.tail.clone()));
+            news.extend(text.map(|text| {
+                let arguments = [("action", "poll"), ("sessionId", job.id.as_str())];
+                let arguments = arguments.map(|(name, value)| (name.to_owned(), value.into())).into_iter().collect();
+                News { arguments, ..News::of("process", text) }
+            }));
         }
     }
-    lines
+    news
 }
 
 fn announcement(id: &str, outcome: &Outcome, tail: &str) -> Option<String> {

@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::{Made, Turn, TurnError};
 use crate::conversation::{Conversation, NOT_RUN, reply};
 use crate::event::{End, Event};
+use crate::frame;
 use crate::guard::{Finding, Guard};
 use crate::image::Image;
 use crate::message::{Block, Message, ToolCall, ToolReply, now};
@@ -79,6 +80,7 @@ impl Conversation {
                 summary: summary(call),
                 skills,
                 is_error: result.is_error,
+                waiting: frame::waiting(&call.id, &result),
             });
             let mut reply = told(call, &result, agent.takes_images());
             turn.stuck = turn.stuck.take().or(watch(&mut turn.guard, call, &mut reply));

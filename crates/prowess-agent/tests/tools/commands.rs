@@ -131,7 +131,8 @@ async fn commands_in_the_background_belong_to_their_conversation() {
     let short: String = id.chars().take(8).collect();
     let mut announced = HashSet::new();
     let lines = finished_since(&shop.exec.runner, "mine", &mut announced, &shop.tools);
-    assert_eq!(lines, [format!("Exec completed ({short}, code 0) :: well done")]);
+    assert_eq!(lines.len(), 1);
+    assert_eq!(lines[0].text, format!("Exec completed ({short}, code 0) :: well done"));
     assert!(finished_since(&shop.exec.runner, "mine", &mut announced, &shop.tools).is_empty());
     assert!(finished_since(&shop.exec.runner, "other", &mut HashSet::new(), &shop.tools).is_empty());
     for (command, expected) in [("true", None), ("exit 3", Some("completed")), ("kill -9 $$", Some("failed"))] {
@@ -140,7 +141,7 @@ async fn commands_in_the_background_belong_to_their_conversation() {
         shop.call(&mine, "process", poll).await;
         let lines = finished_since(&shop.exec.runner, "mine", &mut announced, &shop.tools);
         assert_eq!(
-            lines.first().map(|line| line.split(' ').nth(1).unwrap_or_default()),
+            lines.first().map(|news| news.text.split(' ').nth(1).unwrap_or_default()),
             expected,
             "{command}: {lines:?}"
         );

@@ -60,7 +60,7 @@ async fn a_key_is_not_seen_in_a_later_turn_either() {
         assert!(all.contains("key [ALPHA_API_KEY]") && !all.contains("key-of-alpha"), "{all}");
     }
     let lines = finished_since(&shop.exec.runner, "mine", &mut HashSet::new(), &shop.tools);
-    assert!(lines.len() == 1 && lines[0].ends_with(" :: key [ALPHA_API_KEY]"), "{lines:?}");
+    assert!(lines.len() == 1 && lines[0].text.ends_with(" :: key [ALPHA_API_KEY]"), "{lines:?}");
 }
 
 #[tokio::test]

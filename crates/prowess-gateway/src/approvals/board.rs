@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use prowess_agent::message::now;
-use prowess_exec::approver::{Approver, Consent, ToolQuestion};
+use prowess_exec::approver::{Approver, Consent, RemoteAnswer, RemoteQuestion, ToolQuestion};
 use prowess_policy::{Answer, Question};
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -16,9 +16,9 @@ use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
 use super::journal::Journal;
+use super::log::{self, Answerer, ApprovalLog};
 use super::record::{Decision, Draft, PATIENCE, Record, Requester, Settled};
 use super::show;
-use super::waiting::Waiting;
 use crate::hub::{Audience, Hub, Urgency};
 use crate::metrics::{Decided, Metrics};
 use crate::scope::Scope;
@@ -50,6 +50,7 @@ pub(crate) struct Board {
     hub: Arc<Hub>,
     metrics: Arc<Metrics>,
     journal: Arc<Journal>,
+    pub(crate) log: Arc<ApprovalLog>,
     questions: Mutex<HashMap<String, Entry>>,
     stop: CancellationToken,
 }
@@ -86,7 +87,7 @@ struct Withdraw<'a> {
 
 impl Drop for Withdraw<'_> {
     fn drop(&mut self) {
-        self.board.settle(&self.id, None, "withdrawn");
+        self.board.settle(&self.id, Settled::without_answer("withdrawn"));
     }
 }
 
@@ -94,7 +95,8 @@ impl Board {
     /// An empty one; what an earlier gateway left open is known as over. Looks at the disk.
     pub(crate) fn open(hub: Arc<Hub>, metrics: Arc<Metrics>, state_dir: &Path, stop: CancellationToken) -> Arc<Self> {
         let journal = Arc::new(Journal::open(state_dir));
-        Arc::new(Self { hub, metrics, journal, questions: Mutex::default(), stop })
+        let log = Arc::new(ApprovalLog::in_state_dir(state_dir));
+        Arc::new(Self { hub, metrics, journal, log, questions: Mutex::default(), stop })
     }
 
     /// Puts a question to everybody who may answer. If there is nobody, it is over at once.
@@ -109,34 +111,43 @@ impl Board {
             "request": record.request,
             "createdAtMs": record.created_at,
             "expiresAtMs": record.expires_at,
+            "expiresInMs": record.time_left(),
         });
         self.hub.tell(Audience::With(Scope::Approvals), "exec.approval.requested", &payload, Urgency::Droppable);
         if !self.hub.guests().iter().any(|guest| guest.may(Scope::Approvals)) {
-            self.settle(&record.id, None, "auto-expire:no-approver-clients");
+            self.settle(&record.id, Settled::without_answer("auto-expire:no-approver-clients"));
         }
         Ok(asked)
     }
 
-    /// Puts a question for a turn of this gateway, and waits for the answer. Tells its id, too.
-    pub(crate) async fn ask(self: &Arc<Self>, request: Value, once_only: Option<String>) -> Option<(String, Decision)> {
+    /// Puts a question for a turn of this gateway, and waits for the answer. Tells its id, too. `open` has the question as
+    /// long as it waits.
+    async fn ask(
+        self: &Arc<Self>,
+        request: Value,
+        once_only: Option<String>,
+        open: Option<&OpenQuestion>,
+    ) -> Option<(String, Decision)> {
         let id = uuid::Uuid::new_v4().to_string();
         let _withdraw = Withdraw { board: self, id: id.clone() };
         let requester = Requester::Gateway;
         let draft = Draft { id: Some(id.clone()), request, patience: PATIENCE, requester, once_only };
         let mut asked = self.put(draft).await.ok()?;
-        let _waiting = Waiting::for_answer_to(&asked.record);
-        let decision = asked.settled().await?;
-        Some((id, decision))
+        let Some(open) = open else { return Some((id, asked.settled().await?)) };
+        open.send_replace(Some(Arc::clone(&asked.record)));
+        let decision = asked.settled().await;
+        open.send_replace(None);
+        Some((id, decision?))
     }
 
     /// Answers the question of that id, or of an id that begins so. The first answer counts.
-    pub(crate) fn resolve(&self, id: &str, decision: Decision, by: &str) -> Result<(), Refusal> {
+    pub(crate) fn resolve(&self, id: &str, decision: Decision, who: Answerer) -> Result<(), Refusal> {
         let id = self.find(id)?;
         let once_only = self.lock().get(&id).and_then(|entry| entry.record.once_only.clone());
         if let (Decision::Always, Some(why)) = (decision, once_only) {
             return Err(Refusal::invalid(format!("this cannot be allowed for good: {why}; use allow-once or deny")));
         }
-        if self.settle(&id, Some(decision), by) {
+        if self.settle(&id, Settled { decision: Some(decision), by: who.name.clone(), who: Some(who) }) {
             return Ok(());
         }
         Err(self.over(&id))
@@ -200,7 +211,8 @@ impl Board {
     }
 
     /// Ends a question, unless it has ended already, and tells everybody.
-    fn settle(&self, id: &str, decision: Option<Decision>, by: &str) -> bool {
+    fn settle(&self, id: &str, settled: Settled) -> bool {
+        let (decision, by, who) = (settled.decision, settled.by.clone(), settled.who.clone());
         let record = {
             let questions = self.lock();
             let Some(entry) = questions.get(id) else { return false };
@@ -208,7 +220,6 @@ impl Board {
             if decision.is_some() && now() >= entry.record.expires_at {
                 return false;
             }
-            let settled = Settled { decision, by: by.to_owned() };
             let is_first = entry.settled.send_if_modified(|state| {
                 let is_open = state.is_none();
                 if is_open {
@@ -231,10 +242,14 @@ impl Board {
             "id": record.id,
             "decision": decision.map(Decision::as_str),
             "resolvedBy": by,
+            "by": who.as_ref().map(Answerer::render),
             "ts": now(),
             "request": record.request,
         });
         self.hub.tell(Audience::With(Scope::Approvals), "exec.approval.resolved", &payload, Urgency::Droppable);
+        let (log, entry) = (Arc::clone(&self.log), log::entry(&record, &Settled { decision, by, who }, now()));
+        // Nobody waits for the disk here: whoever answered has to be told at once.
+        spawn_blocking(move || log.append(&entry));
         true
     }
 
@@ -245,7 +260,7 @@ impl Board {
         tokio::spawn(async move {
             let life = async {
                 if tokio::time::timeout(patience, asked.settled()).await.is_err() {
-                    board.settle(&id, None, "timeout");
+                    board.settle(&id, Settled::without_answer("timeout"));
                 }
                 board.save().await;
                 tokio::time::sleep(LINGER).await;
@@ -277,7 +292,7 @@ impl Board {
     /// Why a question that is known cannot be answered any more.
     fn over(&self, id: &str) -> Refusal {
         match self.look(id) {
-            Some((_, Some(Settled { decision: Some(decision), by }))) => {
+            Some((_, Some(Settled { decision: Some(decision), by, .. }))) => {
                 let details = json!({"code": "ALREADY_RESOLVED", "decision": decision.as_str(), "resolvedBy": by});
                 Refusal::invalid("unknown approval id").details(details)
             }
@@ -319,20 +334,47 @@ fn expired() -> Refusal {
         .details(json!({"code": "APPROVAL_EXPIRED"}))
 }
 
+/// The question that a call of a tool waits for, while it waits for one.
+pub(crate) type OpenQuestion = watch::Sender<Option<Arc<Record>>>;
+
 /// The people who are connected to a gateway, as those whom its turns ask.
-pub(crate) struct Connected(pub(crate) Arc<Board>);
+pub(crate) struct Connected {
+    board: Arc<Board>,
+    /// Where a question is kept as long as it waits.
+    open: Option<OpenQuestion>,
+}
+
+impl Connected {
+    /// Those who answer the questions of `board`.
+    pub(crate) fn new(board: &Arc<Board>) -> Self {
+        Self { board: Arc::clone(board), open: None }
+    }
+
+    /// The same for one call, which shows in `open` what it waits for.
+    pub(crate) fn for_call(board: &Arc<Board>, open: OpenQuestion) -> Self {
+        Self { board: Arc::clone(board), open: Some(open) }
+    }
+
+    async fn put(&self, request: Option<Value>, once_only: Option<String>) -> Option<(String, Decision)> {
+        self.board.ask(request?, once_only, self.open.as_ref()).await
+    }
+}
 
 impl Approver for Connected {
     fn ask<'a>(&'a self, question: &'a Question) -> Pin<Box<dyn Future<Output = Option<Answer>> + Send + 'a>> {
         let judgment = question.judgment();
         let request = show::request(judgment);
         let once_only = judgment.grants().err().map(|why| why.to_string());
+        Box::pin(async move { Some(self.put(request, once_only).await?.1.answer()) })
+    }
+
+    fn ask_remote<'a>(
+        &'a self,
+        question: &'a RemoteQuestion,
+    ) -> Pin<Box<dyn Future<Output = Option<RemoteAnswer>> + Send + 'a>> {
         Box::pin(async move {
-            Some(match self.0.ask(request?, once_only).await?.1 {
-                Decision::Once => Answer::Once,
-                Decision::Always => Answer::Always,
-                Decision::Deny => Answer::No,
-            })
+            let (id, decision) = self.put(Some(question.request.clone()), question.once_only.clone()).await?;
+            Some(RemoteAnswer { id, answer: decision.answer() })
         })
     }
 
@@ -343,7 +385,7 @@ impl Approver for Connected {
         let request = show::tool_request(question);
         let once_only = Some("only commands can be allowed for good".to_owned());
         Box::pin(async move {
-            Some(match self.0.ask(request?, once_only).await?.1 {
+            Some(match self.put(request, once_only).await?.1 {
                 Decision::Once | Decision::Always => Consent::Given,
                 Decision::Deny => Consent::Refused,
             })

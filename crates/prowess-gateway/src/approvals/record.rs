@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
+use prowess_agent::message::now;
+use prowess_policy::Answer;
 use serde_json::Value;
+
+use super::log::Answerer;
 
 /// How long a question stays open when nobody says otherwise.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
@@ -19,6 +23,24 @@ pub(crate) enum Decision {
 }
 
 impl Decision {
+    /// As policies know it.
+    pub(crate) fn answer(self) -> Answer {
+        match self {
+            Self::Once => Answer::Once,
+            Self::Always => Answer::Always,
+            Self::Deny => Answer::No,
+        }
+    }
+
+    /// From a policy's answer.
+    pub(crate) fn of(answer: Answer) -> Self {
+        match answer {
+            Answer::Once => Self::Once,
+            Answer::Always => Self::Always,
+            Answer::No => Self::Deny,
+        }
+    }
+
     /// From its word on the wire.
     pub(crate) fn parse(word: &str) -> Option<Self> {
         [Self::Once, Self::Always, Self::Deny].into_iter().find(|one| one.as_str() == word)
@@ -90,11 +112,27 @@ pub(crate) struct Record {
     pub(crate) once_only: Option<String>,
 }
 
+impl Record {
+    /// How long it stays open from now on, in milliseconds. Clocks of clients differ, so they are told this as well.
+    pub(crate) fn time_left(&self) -> u64 {
+        self.expires_at.saturating_sub(now())
+    }
+}
+
+impl Settled {
+    /// Nobody answered, and why.
+    pub(super) fn without_answer(why: &str) -> Self {
+        Self { decision: None, by: why.to_owned(), who: None }
+    }
+}
+
 /// How a question ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Settled {
     /// The answer; none when nobody gave one in time.
     pub(crate) decision: Option<Decision>,
-    /// Who, or what ended it.
+    /// The name of who answered, or what ended it.
     pub(crate) by: String,
+    /// Who answered, if somebody did.
+    pub(crate) who: Option<Answerer>,
 }

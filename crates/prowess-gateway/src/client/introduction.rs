@@ -83,6 +83,13 @@ impl Introduction {
         Self { params, identity: None, state_dir: None, trust: Trust::ThisMachine, pin: None }
     }
 
+    /// It hears only of the sessions that it follows, and each piece of text once.
+    #[must_use]
+    pub fn with_deltas(mut self) -> Self {
+        self.params["caps"] = json!(["tool-events", crate::hub::DELTAS]);
+        self
+    }
+
     /// It knows the gateway's token.
     #[must_use]
     pub fn with_token(mut self, token: &str) -> Self {

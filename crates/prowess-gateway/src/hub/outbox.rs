@@ -7,8 +7,11 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use serde_json::json;
 use tokio::sync::{Notify, mpsc};
 use tokio_tungstenite::tungstenite::Utf8Bytes;
+
+use crate::wire;
 
 /// What a frame costs besides its text.
 const OVERHEAD: usize = 64;
@@ -43,10 +46,37 @@ struct Load {
 pub(crate) enum Out {
     /// A frame.
     Text(Utf8Bytes),
+    /// A piece of what a run says.
+    Piece(Piece),
     /// The question whether somebody is there.
     Ping,
     /// The last word.
     Close(Farewell),
+}
+
+/// A piece of what a run says, for clients that hear each piece once. Pieces that wait are put together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Piece {
+    /// The run.
+    pub(crate) run: Arc<str>,
+    /// In which of its streams: `assistant` or `reasoning`.
+    pub(crate) stream: &'static str,
+    /// Which reply of the run it belongs to, from 0.
+    pub(crate) reply: u32,
+    pub(crate) text: Arc<str>,
+}
+
+impl Piece {
+    /// The frame of it.
+    fn frame(&self) -> String {
+        let data = json!({"reply": self.reply, "delta": &*self.text});
+        wire::event("agent", &json!({"runId": &*self.run, "stream": self.stream, "data": data}), None)
+    }
+
+    /// Whether `next` goes on where this ends.
+    fn goes_on(&self, next: &Self) -> bool {
+        (&self.run, self.stream, self.reply) == (&next.run, next.stream, next.reply)
+    }
 }
 
 /// What is written together.
@@ -56,6 +86,19 @@ pub(crate) struct Batch {
     pub(crate) frames: Vec<Out>,
     /// What they count for.
     pub(crate) cost: usize,
+}
+
+impl Batch {
+    /// Adds what comes next. Pieces of the same reply become one frame.
+    fn add(&mut self, out: Out) {
+        self.cost += out.cost();
+        match (self.frames.last_mut(), out) {
+            (Some(Out::Piece(last)), Out::Piece(next)) if last.goes_on(&next) => {
+                last.text = format!("{}{}", last.text, next.text).into();
+            }
+            (_, out) => self.frames.push(out),
+        }
+    }
 }
 
 /// The last word to a client.
@@ -77,10 +120,20 @@ pub(crate) enum Urgency {
 }
 
 impl Out {
+    /// The text that is sent, if it is one.
+    pub(crate) fn frame(&self) -> Option<Utf8Bytes> {
+        match self {
+            Self::Text(text) => Some(text.clone()),
+            Self::Piece(piece) => Some(piece.frame().into()),
+            Self::Ping | Self::Close(_) => None,
+        }
+    }
+
     /// What it counts for while it waits.
     fn cost(&self) -> usize {
         match self {
             Self::Text(text) => text.len() + OVERHEAD,
+            Self::Piece(piece) => piece.text.len() + OVERHEAD,
             Self::Ping | Self::Close(_) => 0,
         }
     }
@@ -113,7 +166,16 @@ impl Outbox {
 
     /// Puts a frame into the queue, if there is room.
     pub(crate) fn send(&self, text: Utf8Bytes, urgency: Urgency) {
-        let cost = text.len() + OVERHEAD;
+        self.push(Out::Text(text), urgency);
+    }
+
+    /// Puts a piece of text into the queue. A client that has no room for it is sent away, for it would miss that piece.
+    pub(crate) fn send_piece(&self, piece: Piece) {
+        self.push(Out::Piece(piece), Urgency::Needed);
+    }
+
+    fn push(&self, out: Out, urgency: Urgency) {
+        let cost = out.cost();
         let waiting = self.load.bytes.fetch_add(cost, Ordering::Relaxed);
         if waiting + cost > self.load.max {
             self.load.bytes.fetch_sub(cost, Ordering::Relaxed);
@@ -123,7 +185,7 @@ impl Outbox {
             return;
         }
         // Who is gone hears nothing more, and is taken out by its own task.
-        let _ = self.queue.send(Out::Text(text));
+        let _ = self.queue.send(out);
     }
 
     /// Asks whether somebody is there.
@@ -157,13 +219,13 @@ impl Mail {
     /// The next thing to be written, and what waits behind it, up to the last word. Nothing when nobody can send any more.
     pub(crate) async fn batch(&mut self) -> Option<Batch> {
         let first = self.next().await?;
-        let mut batch = Batch { cost: first.cost(), frames: vec![first] };
+        let mut batch = Batch::default();
+        batch.add(first);
         let (most, bytes) = TOGETHER;
         let is_last = |out: &Out| matches!(out, Out::Close(_));
         while batch.frames.len() < most && batch.cost < bytes && !batch.frames.last().is_some_and(is_last) {
             let Ok(next) = self.queue.try_recv() else { break };
-            batch.cost += next.cost();
-            batch.frames.push(next);
+            batch.add(next);
         }
         Some(batch)
     }
@@ -204,6 +266,7 @@ mod tests {
                     mail.written(text.len() + OVERHEAD);
                     format!("text {}", text.len())
                 }
+                Some(Out::Piece(piece)) => format!("piece {}", piece.text),
                 Some(Out::Ping) => "ping".to_owned(),
                 Some(Out::Close(farewell)) => format!("close {} {}", farewell.code, farewell.reason),
                 None => "nothing".to_owned(),
@@ -260,6 +323,24 @@ mod tests {
         outbox.ping();
         let last = mail.batch().await.expect("the last word").frames;
         assert!(matches!(last.as_slice(), [Out::Text(_), Out::Ping, Out::Close(_)]), "{last:?}");
+    }
+
+    #[tokio::test]
+    async fn pieces_of_one_reply_that_wait_become_one_frame() {
+        let (outbox, mut mail) = Outbox::new(1_000_000);
+        let piece = |run: &str, reply: u32, text: &str| {
+            outbox.send_piece(Piece { run: run.into(), stream: "assistant", reply, text: text.into() });
+        };
+        piece("a", 0, "one ");
+        piece("a", 0, "two");
+        piece("a", 1, "three");
+        piece("b", 1, "four");
+        let batch = mail.batch().await.expect("frames");
+        assert_eq!(batch.cost, "one twothreefour".len() + 4 * OVERHEAD, "all of it counts as written");
+        let frames: Vec<String> = batch.frames.iter().filter_map(Out::frame).map(|text| text.to_string()).collect();
+        let first = json!({"type": "event", "event": "agent", "payload": {"runId": "a", "stream": "assistant", "data": {"reply": 0, "delta": "one two"}}});
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&frames[0]).expect("JSON"), first);
+        assert!(frames.len() == 3 && frames[1].contains("three") && frames[2].contains("four"), "{frames:?}");
     }
 
     #[tokio::test]

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::{Answer, Ask, Method, method};
 use crate::aside::blocking;
 use crate::gateway::Gateway;
+use crate::hub::MAX_FOLLOWED;
 use crate::params::{
     ANY, ANY_TEXT, BOOL, Shape, TEXT, choice, integer_from, list, object, optional, required, shape, text_up_to,
 };
@@ -73,7 +74,7 @@ const IDENTITY: Shape = shape(&[optional("agentId", TEXT), optional("sessionKey"
 const WAIT: Shape = shape(&[required("runId", TEXT), optional("timeoutMs", integer_from(0))]);
 
 /// Runs a turn. Says that it was accepted, and what came of it when it is over.
-async fn agent(ask: Ask) -> Answer {
+async fn agent(mut ask: Ask) -> Answer {
     AGENT.check("agent", ask.params())?;
     no_attachments(ask.params())?;
     let id = text(ask.params(), "idempotencyKey").unwrap_or_default();
@@ -86,6 +87,7 @@ async fn agent(ask: Ask) -> Answer {
     } else {
         let (gateway, params) = (Arc::clone(&ask.gateway), ask.params().clone());
         let key = blocking(move || session(&gateway, &params)).await??;
+        follow(&ask, &key)?;
         let params = ask.params();
         let (message, begin) = message(text(params, "message").unwrap_or_default());
         let asked = Asked {
@@ -95,8 +97,12 @@ async fn agent(ask: Ask) -> Answer {
             extra: text(params, "extraSystemPrompt"),
         };
         let wish = Wish { id, key, text: message, asked, begin, conn, ear: None };
-        Arc::clone(ask.gateway.runs.start(&ask.gateway, wish).await?.run())
+        let enqueued = ask.gateway.runs.enqueue(&ask.gateway, wish)?;
+        // It has its place, so the next request may have one.
+        drop(ask.slot.take());
+        Arc::clone(enqueued.accepted().await?.run())
     };
+    drop(ask.slot.take());
     if !run.is_over() {
         ask.interim(json!({"runId": run.id, "status": "accepted", "acceptedAt": run.accepted}));
     }
@@ -230,9 +236,19 @@ pub(super) fn no_attachments(params: &Value) -> Result<(), Refusal> {
     Err(Refusal::invalid("attachments cannot be sent here; put the file into the workspace and name it in the message"))
 }
 
-/// The connection, if it can show what tools do.
+/// The connection, if it can show what tools do and does not hear of that by following the session.
 pub(super) fn hears_of_tools(ask: &Ask) -> Option<String> {
-    ask.guest.caps.iter().any(|cap| cap == TOOL_EVENTS).then(|| ask.guest.conn.clone())
+    (ask.guest.has(TOOL_EVENTS) && !ask.guest.wants_deltas()).then(|| ask.guest.conn.clone())
+}
+
+/// Who starts a run follows its session, if it follows sessions at all.
+pub(super) fn follow(ask: &Ask, key: &SessionKey) -> Result<(), Refusal> {
+    if ask.gateway.hub.follow(&ask.guest, &key.to_string()) {
+        return Ok(());
+    }
+    Err(Refusal::invalid(format!(
+        "this connection follows {MAX_FOLLOWED} sessions already; sessions.unsubscribe from some of them first"
+    )))
 }
 
 #[cfg(test)]

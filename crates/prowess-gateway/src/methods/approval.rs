@@ -6,15 +6,21 @@ use prowess_policy::system_run;
 use serde_json::{Value, json};
 
 use super::{Answer, Ask, Method, method};
+use crate::approvals::log::LogQuery;
 use crate::approvals::{
     Asked, Decision, Draft, MAX_COMMAND, PATIENCE, Requester, env_binding, multiline, seal, shown_env, words,
 };
+use crate::aside::blocking;
 use crate::hub::Guest;
+use crate::params::{ANY_TEXT, Shape, integer_within, optional, shape};
 use crate::scope::{Access, Scope};
 use crate::wire::Refusal;
 
 /// The method by which a client asks.
 const METHOD: &str = "exec.approval.request";
+
+const LOG: Shape =
+    shape(&[optional("limit", integer_within(1, 500)), optional("cursor", ANY_TEXT), optional("search", ANY_TEXT)]);
 
 const APPROVALS: Access = Access::Operator(Scope::Approvals);
 
@@ -24,6 +30,7 @@ pub(super) const METHODS: &[Method] = &[
     method!("exec.approval.waitDecision", APPROVALS, wait_decision),
     method!("exec.approval.resolve", APPROVALS, resolve),
     method!("exec.approval.list", APPROVALS, list),
+    method!("exec.approval.log", APPROVALS, log),
 ];
 
 /// The client that a guest is, as far as approvals are bound to it.
@@ -63,7 +70,7 @@ async fn resolve(ask: Ask) -> Answer {
     let id = required(params, "exec.approval.resolve", "id")?;
     let word = required(params, "exec.approval.resolve", "decision")?;
     let decision = Decision::parse(word).ok_or_else(|| Refusal::invalid("invalid decision"))?;
-    ask.gateway.approvals.resolve(id, decision, ask.guest.name())?;
+    ask.gateway.approvals.resolve(id, decision, ask.guest.answerer())?;
     Ok(json!({"ok": true}))
 }
 
@@ -74,10 +81,24 @@ async fn list(ask: Ask) -> Answer {
             "request": record.request,
             "createdAtMs": record.created_at,
             "expiresAtMs": record.expires_at,
+            "expiresInMs": record.time_left(),
         })
     };
     let approvals: Vec<Value> = ask.gateway.approvals.list().iter().map(|record| row(record)).collect();
     Ok(json!({"approvals": approvals}))
+}
+
+/// Who answered which question, and when; the newest first, page by page.
+async fn log(ask: Ask) -> Answer {
+    LOG.check("exec.approval.log", ask.params())?;
+    blocking(move || {
+        let params = ask.params();
+        let text = |name: &str| params[name].as_str().map(str::to_owned);
+        let limit = params["limit"].as_u64().and_then(|limit| usize::try_from(limit).ok());
+        let query = LogQuery { limit, cursor: text("cursor"), search: text("search") };
+        ask.gateway.approvals.log.page(&query).map_err(|error| Refusal::unavailable(error.to_string()))
+    })
+    .await?
 }
 
 async fn decided(asked: &mut Asked) -> Answer {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use prowess_agent::message::Message;
 use serde_json::{Value, json};
 
-use super::agent::{hears_of_tools, message, no_attachments, text, thinking};
+use super::agent::{follow, hears_of_tools, message, no_attachments, text, thinking};
 use super::{Answer, Ask, Method, method};
 use crate::aside::blocking;
 use crate::hub::{Audience, Urgency};
@@ -77,7 +77,7 @@ async fn history(ask: Ask) -> Answer {
 }
 
 /// Says something. The answer comes as events.
-async fn send(ask: Ask) -> Answer {
+async fn send(mut ask: Ask) -> Answer {
     SEND.check("chat.send", ask.params())?;
     no_attachments(ask.params())?;
     let said = said(ask.params()["message"].as_str().unwrap_or_default())?;
@@ -95,12 +95,16 @@ async fn send(ask: Ask) -> Answer {
         let stopped = ask.gateway.runs.stop_session(&key, Why::Said);
         return Ok(json!({"ok": true, "aborted": !stopped.is_empty(), "runIds": stopped}));
     }
+    follow(&ask, &key)?;
     let (said, begin) = message(said);
     let seconds = ask.params()["timeoutMs"].as_u64().map(|millis| millis.div_ceil(1_000));
     let id = text(ask.params(), "idempotencyKey").unwrap_or_default();
     let asked = Asked { thinking: thinking(ask.params())?, seconds, ..Asked::default() };
     let wish = Wish { id: id.clone(), key, text: said, asked, begin, conn: hears_of_tools(&ask), ear: None };
-    match ask.gateway.runs.start(&ask.gateway, wish).await? {
+    let enqueued = ask.gateway.runs.enqueue(&ask.gateway, wish)?;
+    // It has its place, so the next request may have one.
+    drop(ask.slot.take());
+    match enqueued.accepted().await? {
         Started::New(_) => Ok(json!({"runId": id, "status": "started"})),
         Started::Known(run) => match run.state() {
             State::Waiting | State::Running(_) => Ok(json!({"runId": id, "status": "in_flight"})),
@@ -170,7 +174,8 @@ async fn inject(ask: Ask) -> Answer {
         "state": "final",
         "message": spoken(&message),
     });
-    ask.gateway.hub.tell(Audience::With(Scope::Read), "chat", &payload, Urgency::Needed);
+    ask.gateway.hub.tell(Audience::Whole, "chat", &payload, Urgency::Needed);
+    ask.gateway.hub.tell(Audience::Followers(&key.to_string(), &[]), "chat", &payload, Urgency::Needed);
     Ok(json!({"ok": true, "messageId": id}))
 }
 

@@ -171,7 +171,7 @@ mod tests {
             let params =
                 if is_removed { json!({"deviceId": device}) } else { json!({"deviceId": device, "role": "node"}) };
             let request = Request { id: "1".to_owned(), method: method.to_owned(), params };
-            let ask = Ask { gateway: Arc::clone(gateway), guest: Arc::clone(&admin), request };
+            let ask = Ask { gateway: Arc::clone(gateway), guest: Arc::clone(&admin), request, slot: None };
             let answer = if is_removed { remove(ask).await } else { revoke(ask).await };
             answer.expect("it is gone");
             assert!(matches!(mail.next().await, Some(Out::Close(_))), "{method}: what waits is not waited for");

@@ -1,5 +1,6 @@
 //! `sessions.*`: which conversations are there, and what is kept of each?
 
+mod follow;
 mod patch;
 
 use std::path::Path;
@@ -29,6 +30,8 @@ pub(super) const METHODS: &[Method] = &[
     method!("sessions.reset", Access::Operator(Scope::Admin), reset),
     method!("sessions.delete", Access::Operator(Scope::Admin), delete),
     method!("sessions.compact", Access::Operator(Scope::Admin), compact),
+    method!("sessions.subscribe", Access::Operator(Scope::Read), follow::subscribe),
+    method!("sessions.unsubscribe", Access::Operator(Scope::Read), follow::unsubscribe),
 ];
 
 /// The longest label.
@@ -93,7 +96,7 @@ async fn list(ask: Ask) -> Answer {
         for (place, row) in rows(&stores, &filter).into_iter().enumerate() {
             let mut shown = row.render();
             if place < glimpses {
-                let store = Sessions::new(&context.locations.state_dir, row.key.agent());
+                let store = ask.gateway.agents.store(row.key.agent())?;
                 let (title, last) = glimpse(&store, &row.key);
                 let wanted = [
                     ("includeDerivedTitles", "derivedTitle", title),

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use prowess_agent::session::SessionKey;
+use prowess_exec::approver::{Approver, RemoteAnswer, RemoteQuestion};
 use prowess_exec::exec_tool::{Background, Defaults, ExecCall, NAME, Plan};
 use prowess_exec::remote::Remote;
 use prowess_exec::{Setting, ToolResult};
@@ -78,11 +79,12 @@ impl Remote for NodeExec {
         &'a self,
         call: &'a ExecCall,
         setting: &'a Setting,
+        approver: &'a dyn Approver,
         progress: &'a (dyn Fn(String) + Send + Sync),
     ) -> Pin<Box<dyn Future<Output = ToolResult> + Send + 'a>> {
         Box::pin(async move {
             match self.order(call, setting) {
-                Ok(order) => self.carry_out(&order, progress).await.unwrap_or_else(|why| refuse(&why)),
+                Ok(order) => self.carry_out(&order, approver, progress).await.unwrap_or_else(|why| refuse(&why)),
                 Err(why) => refuse(&why),
             }
         })
@@ -123,6 +125,7 @@ impl NodeExec {
     async fn carry_out(
         &self,
         order: &Order<'_>,
+        approver: &dyn Approver,
         progress: &(dyn Fn(String) + Send + Sync),
     ) -> Result<ToolResult, String> {
         let began = Instant::now();
@@ -137,7 +140,7 @@ impl NodeExec {
                 Ok(reply) => return Ok(result(order, &reply, began)),
             }
         }
-        let params = self.approved(order, ask).await?;
+        let params = self.approved(order, ask, approver).await?;
         let run = params["runId"].as_str().unwrap_or_default().to_owned();
         let reply = self.send(order, &run, params, progress).await;
         Ok(result(order, &reply.map_err(|error| format!("exec failed on the node: {error}"))?, began))
@@ -188,7 +191,7 @@ impl NodeExec {
     }
 
     /// Asks people, and returns what may be sent now.
-    async fn approved(&self, order: &Order<'_>, ask: Ask) -> Result<Value, String> {
+    async fn approved(&self, order: &Order<'_>, ask: Ask, approver: &dyn Approver) -> Result<Value, String> {
         let prepared = self.prepare(order).await?;
         let security = security(order.call, order.setting);
         let name = self.nodes.name(&order.node);
@@ -199,8 +202,9 @@ impl NodeExec {
         if let Some(Value::Object(vars)) = skill_env(order.setting, &order.node) {
             request["skillVariables"] = vars.keys().map(|name| shown(name).to_string()).collect();
         }
-        let answered = self.board.ask(request, once_only).await;
-        let (run, decision) = answered.ok_or("exec denied: needs approval, and nobody answered")?;
+        let answered = approver.ask_remote(&RemoteQuestion { request, once_only }).await;
+        let RemoteAnswer { id: run, answer } = answered.ok_or("exec denied: needs approval, and nobody answered")?;
+        let decision = Decision::of(answer);
         if decision == Decision::Deny {
             return Err("exec denied: denied by the person who was asked".to_owned());
         }

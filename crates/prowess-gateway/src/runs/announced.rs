@@ -6,6 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 
+use prowess_agent::news::News;
 use prowess_agent::session::SessionKey;
 
 /// How many sessions are remembered.
@@ -15,7 +16,7 @@ const MAX_SESSIONS: usize = 1_024;
 pub(super) type Announced = Kept<HashSet<String>>;
 
 /// The news that they have not heard.
-pub(super) type Unheard = Kept<Vec<String>>;
+pub(super) type Unheard = Kept<Vec<News>>;
 
 /// Something that is kept for each session.
 #[derive(Debug)]

@@ -9,17 +9,19 @@ use std::time::Duration;
 use prowess_agent::event::End;
 use prowess_agent::frame;
 use prowess_agent::message::{Message, now};
+use prowess_agent::news::News;
 use prowess_agent::session::{Begun, Removed, SessionKey, Transcripts};
 use prowess_agent::{Outcome, Run as Turn};
-use prowess_host::sessions;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
+use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
+use super::Accepted;
 use super::background;
 use super::journal::LEFT_BEHIND;
 use super::known::{Ended, How, Run, Why};
 use super::open::{Asked, NotReady, Open};
-use super::teller::{Ear, Teller};
+use super::teller::{Ear, TICK, Teller};
 use super::ticket::Ticket;
 use crate::aside::blocking;
 use crate::gateway::Gateway;
@@ -58,6 +60,8 @@ pub(super) type Reply<T> = oneshot::Sender<Result<T, Refusal>>;
 /// A turn that was asked for.
 pub(super) struct Order {
     pub(super) ticket: Ticket,
+    /// Whether the run was accepted.
+    pub(super) accepted: Accepted,
     pub(super) text: String,
     pub(super) asked: Asked,
     pub(super) begin: Begin,
@@ -75,17 +79,17 @@ pub(crate) enum Begin {
 }
 
 /// What the model should know of at its next turn.
-pub(super) type News = Arc<Mutex<Vec<String>>>;
+pub(super) type Unread = Arc<Mutex<Vec<News>>>;
 
 struct Desk {
     gateway: Arc<Gateway>,
     key: SessionKey,
-    news: News,
+    news: Unread,
     open: Option<Open>,
 }
 
 /// Keeps a session until nothing happens any more.
-pub(super) async fn keep(gateway: Arc<Gateway>, key: SessionKey, mut letters: mpsc::Receiver<Letter>, news: News) {
+pub(super) async fn keep(gateway: Arc<Gateway>, key: SessionKey, mut letters: mpsc::Receiver<Letter>, news: Unread) {
     let closing = gateway.runs.closing();
     let mut desk = Desk { gateway, key, news, open: None };
     loop {
@@ -162,17 +166,16 @@ impl Desk {
     /// A turn that nobody asked for: it begins with what the model should know of.
     async fn speak_first(&mut self) {
         let id = uuid::Uuid::new_v4().to_string();
-        let Ok(ticket) = self.gateway.runs.ticket(&self.gateway, &id, &self.key).await else { return };
+        let Ok((ticket, accepted)) = self.gateway.runs.ticket(&self.gateway, &id, &self.key) else { return };
         let (asked, begin) = (Asked::default(), Begin::GoOn);
-        self.turn(Order { ticket, text: String::new(), asked, begin, ear: None }).await;
+        self.turn(Order { ticket, accepted, text: String::new(), asked, begin, ear: None }).await;
     }
 
     /// Whether the session is still there: one that was removed does not come back by itself.
     async fn is_there(&self) -> bool {
         let (gateway, key) = (Arc::clone(&self.gateway), self.key.clone());
         let entry = blocking(move || {
-            let view = gateway.agents.get(Some(key.agent()))?.view();
-            sessions(&view.context).entry(&key).map_err(|error| Refusal::unavailable(error.to_string()))
+            gateway.agents.store(key.agent())?.entry(&key).map_err(|error| Refusal::unavailable(error.to_string()))
         });
         matches!(entry.await, Ok(Ok(Some(_))))
     }
@@ -182,7 +185,10 @@ impl Desk {
     }
 
     async fn turn(&mut self, order: Order) {
-        let Order { ticket, text, asked, begin, ear } = order;
+        let Order { ticket, accepted, text, asked, begin, ear } = order;
+        if accepted.await.is_err() {
+            return;
+        }
         let run = Arc::clone(ticket.run());
         let teller = Teller::new(&self.gateway, &run, ear);
         let Some(_place) = self.place(&run).await else {
@@ -196,15 +202,17 @@ impl Desk {
             ticket.end(Ended::failed(&run.id, None, &why));
             return;
         }
-        let text = self.with_news(text, begin);
+        let text = if text.is_empty() && begin == Begin::Anew { ANEW.to_owned() } else { text };
+        let news = self.news_for(&text);
         let Some(open) = &mut self.open else { return };
+        open.conversation.hear(news);
         if open.is_full {
             teller.tell_results();
         }
         run.begin();
         let turn = Turn { id: run.id.clone(), cancel: run.cancel.clone(), ..Turn::new(teller.events()) };
         let span = self.gateway.telemetry.span("turn", Kind::Internal);
-        let said = open.conversation.say(&text, &turn).await;
+        let said = ticking(&teller, open.conversation.say(&text, &turn)).await;
         self.gateway.telemetry.ended(span.map(|span| measured(said.as_ref().ok(), span)));
         let ended = match said {
             Ok(outcome) => {
@@ -253,14 +261,12 @@ impl Desk {
         }
     }
 
-    /// `text` after what the model should know of. A command stays as it is, and the news for later.
-    fn with_news(&self, text: String, begin: Begin) -> String {
+    /// What the model should know of before it hears `text`. A command does not go to the model, so news stays for later.
+    fn news_for(&self, text: &str) -> Vec<News> {
         if text.trim_start().starts_with('/') {
-            return text;
+            return Vec::new();
         }
-        let news = std::mem::take(&mut *self.news.lock().unwrap_or_else(PoisonError::into_inner));
-        let text = if text.is_empty() && begin == Begin::Anew { ANEW.to_owned() } else { text };
-        prowess_agent::news::before(&news, &text)
+        std::mem::take(&mut *self.news.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     async fn inject(&mut self, text: &str) -> Result<(String, Message), Refusal> {
@@ -280,8 +286,7 @@ impl Desk {
         self.gateway.nodes.session_over(&self.key);
         let (gateway, key) = (Arc::clone(&self.gateway), self.key.clone());
         blocking(move || {
-            let view = gateway.agents.get(Some(key.agent()))?.view();
-            sessions(&view.context).reset(&key).map_err(|error| Refusal::unavailable(error.to_string()))
+            gateway.agents.store(key.agent())?.reset(&key).map_err(|error| Refusal::unavailable(error.to_string()))
         })
         .await?
     }
@@ -292,10 +297,24 @@ impl Desk {
         self.gateway.nodes.session_over(&self.key);
         let (gateway, key) = (Arc::clone(&self.gateway), self.key.clone());
         blocking(move || {
-            let view = gateway.agents.get(Some(key.agent()))?.view();
-            sessions(&view.context).remove(&key, transcripts).map_err(|error| Refusal::unavailable(error.to_string()))
+            let store = gateway.agents.store(key.agent())?;
+            store.remove(&key, transcripts).map_err(|error| Refusal::unavailable(error.to_string()))
         })
         .await?
+    }
+}
+
+/// Carries out a turn, and sees to it that what it says is told in time.
+async fn ticking<T>(teller: &Teller, turn: impl Future<Output = T>) -> T {
+    let mut ticks = tokio::time::interval(TICK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    tokio::pin!(turn);
+    loop {
+        tokio::select! {
+            biased;
+            done = &mut turn => return done,
+            _ = ticks.tick() => teller.tick(),
+        }
     }
 }
 
@@ -340,5 +359,11 @@ fn ended(run: &Run, outcome: &Outcome) -> Ended {
         End::Interrupted => How::Stopped,
         End::Failed(why) => How::Failed(why.clone()),
     };
+    // What was answered in the meantime waits no longer.
+    let waiting = run.waiting();
+    match payload.as_object_mut() {
+        Some(payload) if waiting.is_empty() => drop(payload.shift_remove("waiting")),
+        _ => payload["waiting"] = waiting.into(),
+    }
     Ended { started: run.started(), at: now(), how, payload }
 }

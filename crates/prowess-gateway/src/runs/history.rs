@@ -20,6 +20,7 @@ const TOO_LARGE: &str = "[chat.history omitted: message too large]";
 
 /// The last `limit` messages, as they are shown, with images as far as there is `room_for_images`, in bytes.
 pub(crate) fn shown(messages: Vec<Value>, limit: usize, mut room_for_images: usize) -> Vec<Value> {
+    let messages: Vec<Value> = messages.into_iter().filter(|message| message["display"] != false).collect();
     let from = messages.len().saturating_sub(limit);
     let mut room = MAX_ANSWER;
     let mut kept: Vec<Value> = Vec::new();
@@ -59,6 +60,9 @@ fn omit_images(message: &mut Value) {
 /// One message, without what is for programs only.
 fn show(mut message: Value) -> Value {
     let Some(fields) = message.as_object_mut() else { return message };
+    if let Some(state) = fields.get("details").and_then(state) {
+        fields.insert("approval".to_owned(), state);
+    }
     for name in ["details", "usage", "cost"] {
         fields.remove(name);
     }
@@ -68,6 +72,20 @@ fn show(mut message: Value) -> Value {
         _ => {}
     }
     message
+}
+
+/// What became of a command that had to be approved and was not at once: whether it waits, and whose result this is.
+fn state(details: &Value) -> Option<Value> {
+    let status = match details["status"].as_str()? {
+        "approval-pending" => "waiting",
+        status @ ("approved" | "denied" | "expired") if details["late"] == true => status,
+        _ => return None,
+    };
+    let mut state = json!({"status": status, "approvalId": details["approvalId"]});
+    if details["late"] == true {
+        state["toolCallId"] = details["toolCallId"].clone();
+    }
+    Some(state)
 }
 
 fn show_block(block: &mut Value) {

@@ -103,12 +103,13 @@ impl Journal {
         Ok((Self(Mutex::new(Some(Writing { orders, scribe }))), past))
     }
 
-    /// A run begins. When this is done, neither a kill nor a power cut makes it unknown.
-    pub(crate) async fn begun(&self, run: &Arc<Run>) -> Result<(), String> {
+    /// A run begins. Lines are written in the order of these calls. When the future is done, neither a kill nor a power
+    /// cut makes the run unknown.
+    pub(crate) fn begun(&self, run: &Arc<Run>) -> impl Future<Output = Result<(), String>> + Send + use<> {
         let (answer, told) = oneshot::channel();
-        let closed = || "it is closed".to_owned();
-        self.order(Order::Begun(Arc::clone(run), answer)).map_err(|Closed| closed())?;
-        told.await.unwrap_or_else(|_| Err(closed()))
+        // A journal that is closed drops the order, and with it the other end.
+        let _ = self.order(Order::Begun(Arc::clone(run), answer));
+        async move { told.await.unwrap_or_else(|_| Err("it is closed".to_owned())) }
     }
 
     /// A run is over: on disk first, and then for those who wait. When the journal is closed, the next gateway says that

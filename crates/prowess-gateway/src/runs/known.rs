@@ -3,7 +3,7 @@
 //! A run is known by the name that whoever asked for it gave it, so that asking twice runs once.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use prowess_agent::message::now;
@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use super::teller::Teller;
 use crate::wire::Refusal;
 
 /// How long a run that is over is remembered.
@@ -21,7 +22,6 @@ const MEMORY: Duration = Duration::from_secs(5 * 60);
 const MAX_RUNS: usize = 1_000;
 
 /// One run of an agent.
-#[derive(Debug)]
 pub(crate) struct Run {
     /// The name that whoever asked for it gave it.
     pub(crate) id: String,
@@ -34,6 +34,10 @@ pub(crate) struct Run {
     why: OnceLock<Why>,
     /// Connections that hear of its tools.
     ears: Mutex<Vec<String>>,
+    /// Its commands that wait for a person.
+    waiting: Mutex<Vec<Value>>,
+    /// Who tells of it, once it begins.
+    teller: OnceLock<Weak<Teller>>,
     state: watch::Sender<State>,
 }
 
@@ -118,6 +122,12 @@ impl Why {
     }
 }
 
+impl std::fmt::Debug for Run {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Run").field("id", &self.id).field("key", &self.key).finish_non_exhaustive()
+    }
+}
+
 impl Run {
     fn new(id: &str, key: &SessionKey, state: State) -> Self {
         Self {
@@ -127,6 +137,8 @@ impl Run {
             cancel: CancellationToken::new(),
             why: OnceLock::new(),
             ears: Mutex::default(),
+            waiting: Mutex::default(),
+            teller: OnceLock::new(),
             state: watch::Sender::new(state),
         }
     }
@@ -141,6 +153,32 @@ impl Run {
     /// Why it was ended from outside, if it was.
     pub(crate) fn why(&self) -> Option<Why> {
         self.why.get().copied()
+    }
+
+    /// Clients are told of it by `teller`.
+    pub(super) fn told_by(&self, teller: &Arc<Teller>) {
+        // A run begins once.
+        let _ = self.teller.set(Arc::downgrade(teller));
+    }
+
+    /// Who tells of it, while it runs.
+    pub(crate) fn teller(&self) -> Option<Arc<Teller>> {
+        self.teller.get().and_then(Weak::upgrade)
+    }
+
+    /// A command of it waits for a person; see [`prowess_agent::frame::waiting`].
+    pub(super) fn begin_waiting(&self, command: Value) {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push(command);
+    }
+
+    /// The command that waited for that approval is over.
+    pub(super) fn end_waiting(&self, approval: &str) {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).retain(|one| one["approvalId"] != approval);
+    }
+
+    /// Its commands that wait for a person.
+    pub(crate) fn waiting(&self) -> Vec<Value> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// `conn` hears of its tools from now on.

@@ -10,6 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use prowess_agent::event::{Event, Events};
+use prowess_agent::frame;
+use prowess_agent::news::News;
 use prowess_agent::session::SessionKey;
 use prowess_agent::skills::{SkillSet, Uses};
 use prowess_agent::tool::{Call, Order, Scope, Tool, ToolSpec};
@@ -21,14 +23,20 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::approvals::{Record, watched};
+use super::known::Run;
+use super::teller::TOOL_EVENTS;
+use crate::approvals::{Connected, Decision, Record};
 use crate::gateway::Gateway;
+use crate::hub::{Audience, Urgency};
 
 /// How long a turn waits for an answer, unless something else is said.
 pub(crate) const WAIT: Duration = Duration::from_secs(10);
 
 /// The tool whose calls may be left waiting.
 const EXEC: &str = prowess_exec::exec_tool::NAME;
+
+/// How much of a late result clients are sent, in characters; the session has all of it.
+const MAX_TOLD: usize = 16 * 1024;
 
 /// How many characters of an id name a question among people.
 const SLUG: usize = 8;
@@ -74,11 +82,12 @@ impl Tool for Patient {
     ) -> Pin<Box<dyn Future<Output = ToolResult> + Send + 'a>> {
         Box::pin(async move {
             let (open, mut question) = watch::channel(None);
+            let approver = Arc::new(Connected::for_call(&self.gateway.approvals, open));
             let is_left = CancellationToken::new();
-            let own = Own::of(call, scope, Arc::clone(&self.gateway.approver), &is_left);
+            let own = Own::of(call, scope, approver, &is_left);
             let tool = Arc::clone(&self.tool);
             // Whoever stops waiting ends it.
-            let mut going = Ending(Some(tokio::spawn(watched(open, async move { own.carry_out(&*tool).await }))));
+            let mut going = Ending(Some(tokio::spawn(async move { own.carry_out(&*tool).await })));
             let Some(running) = going.0.as_mut() else { return lost() };
             let record = tokio::select! {
                 biased;
@@ -86,16 +95,86 @@ impl Tool for Patient {
                 record = unanswered(&mut question, self.gateway.wait) => record,
             };
             is_left.cancel();
-            let (gateway, key, asked) = (Arc::clone(&self.gateway), self.key.clone(), Arc::clone(&record));
+            let pending = pending(&record);
+            let run = self.gateway.runs.current(&self.key);
+            if let (Some(run), Some(waiting)) = (&run, frame::waiting(call.id, &pending)) {
+                run.begin_waiting(waiting);
+            }
+            let late =
+                Late { gateway: Arc::clone(&self.gateway), key: self.key.clone(), run, call: call.id.to_owned() };
+            let arguments = call.arguments.clone();
             self.gateway.runs.tasks.spawn(async move {
                 let Some(running) = going.0.as_mut() else { return };
+                let closing = late.gateway.runs.closing();
                 // A gateway that ends has nobody left to tell.
-                if let Some(Ok(result)) = gateway.runs.closing().run_until_cancelled(running).await {
-                    gateway.runs.wake(&gateway, &key, &news(&asked, &result));
+                if let Some(Ok(result)) = closing.run_until_cancelled(running).await {
+                    late.ended(&record, arguments, &result);
                 }
             });
-            pending(&record)
+            pending
         })
+    }
+}
+
+/// A command that outlived its turn, and where its result belongs.
+struct Late {
+    gateway: Arc<Gateway>,
+    key: SessionKey,
+    /// The run that made the call.
+    run: Option<Arc<Run>>,
+    call: String,
+}
+
+impl Late {
+    /// Tells clients and the model what came of the command.
+    fn ended(&self, record: &Record, arguments: Map<String, Value>, result: &ToolResult) {
+        if let Some(run) = &self.run {
+            run.end_waiting(&record.id);
+        }
+        let status = self.status(record);
+        let details = json!({
+            "status": status,
+            "late": true,
+            "approvalId": record.id,
+            "toolCallId": self.call,
+            "exitCode": result.details["exitCode"],
+        });
+        self.tell(record, &details, result);
+        let news = News { arguments, details, is_error: result.is_error, ..News::of(EXEC, news(record, result)) };
+        self.gateway.runs.wake(&self.gateway, &self.key, news);
+    }
+
+    /// In one word, what became of the question.
+    fn status(&self, record: &Record) -> &'static str {
+        match self.gateway.approvals.look(&record.id).and_then(|(_, settled)| settled).and_then(|end| end.decision) {
+            Some(Decision::Once | Decision::Always) => "approved",
+            Some(Decision::Deny) => "denied",
+            None => "expired",
+        }
+    }
+
+    /// Tells the clients that follow the session, as the result of the call that was left waiting.
+    fn tell(&self, record: &Record, details: &Value, result: &ToolResult) {
+        let text: String = result.text().chars().take(MAX_TOLD).collect();
+        let key = self.key.to_string();
+        let payload = json!({
+            "runId": self.run.as_ref().map(|run| run.id.as_str()),
+            "sessionKey": key,
+            "stream": "tool",
+            "data": {
+                "phase": "result",
+                "name": EXEC,
+                "toolCallId": self.call,
+                "meta": record.request["command"],
+                "isError": result.is_error,
+                "late": true,
+                "status": details["status"],
+                "approvalId": record.id,
+                "result": {"content": [{"type": "text", "text": text}], "details": details},
+            },
+        });
+        let audience = Audience::Followers(&key, &[TOOL_EVENTS]);
+        self.gateway.hub.tell(audience, "agent", &payload, Urgency::Needed);
     }
 }
 
@@ -183,8 +262,13 @@ fn pending(record: &Record) -> ToolResult {
          it again and do not look for a way around it. What comes of it will be told in this conversation; say that it \
          waits, and go on with what does not need it."
     );
+    let command = record.request["command"].as_str().unwrap_or_default();
     let mut details = json!({
         "status": "approval-pending",
+        "forPeople": format!(
+            "Waiting for approval (id {slug}), not run yet: {command}\nAnswer on the page, or with: prowess approvals \
+             resolve {slug} allow-once"
+        ),
         "approvalId": record.id,
         "approvalSlug": slug,
         "expiresAtMs": record.expires_at,

@@ -10,7 +10,7 @@ use prowess_agent::embedded::Act;
 use prowess_agent::model::Thinking;
 use prowess_agent::session::{OpenError, SessionKey};
 use prowess_agent::skills::SkillStore;
-use prowess_host::{Opened, Parts, Reads, View, Wanted, agent, sessions};
+use prowess_host::{Opened, Parts, Reads, View, Wanted, agent};
 use serde_json::Value;
 use thiserror::Error;
 
@@ -74,7 +74,8 @@ impl Open {
         };
         let context = &view.context;
         let config = context.config.tree();
-        let entry = sessions(context).entry(key).ok().flatten().unwrap_or_default();
+        let store = gateway.agents.store(key.agent()).map_err(|refusal| NotReady::No(refusal.message))?;
+        let entry = store.entry(key).ok().flatten().unwrap_or_default();
         let wanted = wanted(key, asked, &entry);
         let is_full = is_full(&entry, config);
         let watches = config["skills"]["load"]["watch"] != false;
@@ -110,6 +111,7 @@ impl Open {
             clients: home.clients(),
             tools: super::tools::of(gateway, &view.context, key),
             around: super::later::around(gateway, key),
+            sessions: gateway.agents.store(key.agent()).ok(),
         };
         let agent = agent(view, &parts, &wanted).map_err(|failure| NotReady::No(failure.sentence()))?;
         let conversation = Arc::new(agent).open(&key.to_string()).map_err(|error| match error {

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use prowess_agent::news::News;
 use prowess_agent::session::{SessionKey, Transcripts};
 use prowess_host::{Context, sessions};
 use serde_json::Value;
@@ -162,9 +163,10 @@ fn prepare(gateway: &Gateway, parent: &SessionKey, task: &Task) -> Result<(Sessi
             return Err(NoChild::Forbidden(format!("agentId is not allowed for sessions_spawn (allowed: {names})")));
         }
     }
-    let target = gateway.agents.get(Some(&agent)).map_err(|refusal| failed(refusal.message))?;
+    gateway.agents.get(Some(&agent)).map_err(|refusal| failed(refusal.message))?;
+    let store = gateway.agents.store(&agent).map_err(|refusal| failed(refusal.message))?;
     let key = SessionKey::new(&agent, &format!("subagent:{}", uuid::Uuid::new_v4()));
-    let amended = sessions(&target.view().context).amend(&key, |entry| {
+    let amended = store.amend(&key, |entry| {
         entry.insert("spawnedBy".to_owned(), parent.to_string().into());
         entry.insert("spawnDepth".to_owned(), (depth + 1).into());
         if let Some(label) = &task.label {
@@ -180,11 +182,14 @@ fn prepare(gateway: &Gateway, parent: &SessionKey, task: &Task) -> Result<(Sessi
 async fn announce(gateway: &Arc<Gateway>, parent: &SessionKey, child: Child, task: &Task) {
     let ended = child.run.over().await;
     if gateway.runs.children.remove(&child.key) {
-        let news = news(&child.key, task.label.as_deref(), &ended);
+        let news = News {
+            is_error: matches!(ended.how, How::Failed(_)),
+            ..News::of("sessions_spawn", news(&child.key, task.label.as_deref(), &ended))
+        };
         match child.run.why() {
             // Who says stop does not want to hear more.
-            Some(Why::Asked | Why::Said) => gateway.runs.note(gateway, parent, &news),
-            Some(Why::Gone | Why::Gateway) | None => gateway.runs.wake(gateway, parent, &news),
+            Some(Why::Asked | Why::Said) => gateway.runs.note(gateway, parent, news),
+            Some(Why::Gone | Why::Gateway) | None => gateway.runs.wake(gateway, parent, news),
         }
     }
     if task.afterwards == Afterwards::Remove

@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use prowess_gateway::client::{Client, Event};
+use prowess_agent::news::NOTICE;
+use prowess_gateway::client::{Client, Event, Introduction};
 use prowess_gateway::{Gateway, Options};
-use prowess_testkit::{Chunking, ModelServer, Tree, Turn};
+use prowess_testkit::{Chunking, Heard, ModelServer, RecordedRequest, Tree, Turn};
 use serde_json::{Value, json};
 
 use crate::hall::{Ears, Hall, config, words};
-use crate::room::ground;
+use crate::room::{TOKEN, ground};
 
 fn said(text: &str, run: &str) -> Value {
     json!({"sessionKey": "main", "message": text, "idempotencyKey": run})
@@ -20,6 +21,10 @@ fn model() -> ModelServer {
     ModelServer::answering(Chunking::Whole, |request| {
         let heard = request.heard();
         let last = heard.last().map(|last| last.text().to_owned()).unwrap_or_default();
+        // News is a tool result, and the notice behind it has nothing of the news in it.
+        let result =
+            heard.iter().rev().find(|one| matches!(one, Heard::Result(_))).map(Heard::text).unwrap_or_default();
+        let last = if last == NOTICE { result.to_owned() } else { last };
         match last.strip_prefix("RUN ") {
             Some(arguments) => Turn::call("c1", "exec", serde_json::from_str(arguments).expect("arguments")),
             None => Turn::text(&format!("So: {last}")),
@@ -70,13 +75,57 @@ async fn a_command_that_waits_for_a_person_does_not_hold_up_its_turn() {
     let resolve = json!({"id": question["id"], "decision": "allow-once"});
     client.call("exec.approval.resolve", resolve).await.expect("taken");
     let told = woken(&mut ears, "it is made").await;
-    assert!(told.contains("System: Exec finished (") && told.contains("code 0"), "{told}");
+    assert!(told.contains("So: Exec finished (") && told.contains("code 0"), "{told}");
     assert!(made.exists());
 
     let question = pending(&client, &mut ears, "asked-2").await;
     client.call("exec.approval.resolve", json!({"id": question["id"], "decision": "deny"})).await.expect("taken");
     let told = woken(&mut ears, "Exec denied").await;
     assert!(told.contains("touch made"), "{told}");
+    hall.end().await;
+}
+
+#[tokio::test]
+async fn a_command_that_waits_is_shown_as_waiting_and_later_with_its_result() {
+    let model = model();
+    let hall = hall(&model, asking()).await;
+    let client = hall.visitor(&Introduction::operator(TOKEN).with_deltas()).await;
+    let mut ears = Ears::of(&client);
+    let run = said(r#"RUN {"command": "echo it is made"}"#, "asked-1");
+    let mut answers = client.ask("agent", &run).expect("a connection");
+    answers.next().await.expect("accepted");
+    let answer = answers.next().await.expect("an answer");
+    let waiting = &answer["waiting"][0];
+    assert_eq!((&waiting["toolCallId"], &waiting["command"]), (&json!("c1"), &json!("echo it is made")));
+    let heard = ears.until_chat("asked-1", "final").await;
+    assert_eq!(heard.last().expect("an end").payload["waiting"][0], *waiting);
+    let result = heard.iter().find(|event| event.payload["data"]["phase"] == "result").expect("a result");
+    assert_eq!((&result.payload["data"]["status"], &result.payload["data"]["approval"]), (&json!("waiting"), waiting));
+
+    let yes = json!({"id": waiting["approvalId"], "decision": "allow-once"});
+    client.call("exec.approval.resolve", yes).await.expect("taken");
+    let late = ears.until("the result", |event| event.payload["data"]["late"] == true).await;
+    let late = &late.last().expect("a result").payload;
+    assert_eq!((&late["runId"], &late["data"]["toolCallId"]), (&json!("asked-1"), &json!("c1")));
+    assert_eq!(late["data"]["status"], "approved");
+    let text = late["data"]["result"]["content"][0]["text"].as_str().expect("a text");
+    assert!(text.contains("it is made"), "{late}");
+    let over = |event: &Event| event.payload["state"] == "final" && event.payload["runId"] != "asked-1";
+    ears.until("the turn about it", over).await;
+
+    let history = client.call("chat.history", json!({"sessionKey": "main"})).await.expect("a history");
+    let messages = history["messages"].as_array().expect("messages");
+    assert_eq!(messages.iter().filter(|message| message["role"] == "user").count(), 1, "{messages:#?}");
+    let results: Vec<&Value> = messages.iter().filter(|message| message["role"] == "toolResult").collect();
+    assert_eq!(results[0]["approval"]["status"], "waiting");
+    let expected = json!({"status": "approved", "approvalId": waiting["approvalId"], "toolCallId": "c1"});
+    assert_eq!(results[1]["approval"], expected);
+    assert!(results[1]["content"][0]["text"].as_str().is_some_and(|text| text.contains("it is made")));
+    let listed = client.call("exec.approval.log", json!({})).await.expect("a page");
+    assert_eq!(
+        (&listed["entries"][0]["id"], &listed["entries"][0]["by"]["client"]),
+        (&waiting["approvalId"], &json!("cli"))
+    );
     hall.end().await;
 }
 
@@ -130,7 +179,7 @@ async fn the_end_of_a_command_in_the_background_begins_a_turn() {
     ears.until_chat("asked", "final").await;
     std::fs::write(hall.tree.path(".openclaw/workspace/go"), "").expect("written");
     let told = woken(&mut ears, "at last").await;
-    assert!(told.contains("System: Exec completed ("), "{told}");
+    assert!(told.contains("So: Exec completed ("), "{told}");
     hall.end().await;
 }
 
@@ -153,7 +202,12 @@ async fn who_does_not_want_to_be_woken_is_told_with_the_next_turn() {
         let runs = heard.iter().filter_map(|event| event.payload["runId"].as_str());
         assert!(runs.into_iter().all(|run| run.starts_with("asked")), "nobody else speaks");
         // It may have been told a moment before the job was seen to be over.
-        if words(heard.last().expect("an event")).contains("at last") {
+        if model
+            .requests()
+            .iter()
+            .flat_map(RecordedRequest::heard)
+            .any(|one| matches!(one, Heard::Result(text) if text.contains(":: at last")))
+        {
             break;
         }
         number += 1;

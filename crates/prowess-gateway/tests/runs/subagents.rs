@@ -1,5 +1,6 @@
 //! Sub-agents: can a session have others work for it, and only as far as it may?
 
+use prowess_agent::news::NOTICE;
 use prowess_testkit::{Chunking, Heard, ModelServer, RecordedRequest, Tree, Turn};
 use serde_json::{Value, json};
 
@@ -10,7 +11,9 @@ fn said(text: &str, run: &str) -> Value {
 }
 
 fn last(request: &RecordedRequest) -> String {
-    request.heard().last().map(|heard| heard.text().to_owned()).unwrap_or_default()
+    let heard = request.heard();
+    let is_it = |one: &&Heard| one.text() != NOTICE;
+    heard.iter().rev().find(is_it).map(|heard| heard.text().to_owned()).unwrap_or_default()
 }
 
 /// A model that has a sub-agent do the task with these arguments, when it is asked to.
@@ -50,8 +53,8 @@ async fn a_sub_agent_does_its_task_and_wakes_who_asked() {
         .filter_map(|tool| tool["function"]["name"].as_str())
         .collect();
     assert_eq!(tools, ["read", "write", "edit", "exec", "process"], "it can do its task and start no others");
-    let woken = requests.iter().find(|request| last(request).starts_with("System: ")).expect("it was woken");
-    assert!(last(woken).starts_with("System: The sub-agent counter (agent:main:subagent:"), "{}", last(woken));
+    let woken = requests.iter().find(|request| last(request).starts_with("The sub-agent ")).expect("it was woken");
+    assert!(last(woken).starts_with("The sub-agent counter (agent:main:subagent:"), "{}", last(woken));
 
     let children = client.call("sessions.list", json!({"spawnedBy": "agent:main:main"})).await.expect("a list");
     assert_eq!((&children["count"], &children["sessions"][0]["label"]), (&json!(1), &json!("counter")));

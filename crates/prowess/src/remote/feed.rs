@@ -8,7 +8,7 @@ use prowess_agent::event::{Event, How};
 use prowess_agent::message::{StopReason, Usage};
 use prowess_exec::ToolResult;
 use prowess_exec::tool::Content;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// How many calls at a time are kept track of.
 const MAX_OPEN: usize = 1024;
@@ -20,6 +20,8 @@ pub(crate) struct Feed {
     heard: usize,
     /// The text that was heard last.
     text: String,
+    /// The number of the reply that is under way, where the gateway sends each piece of text once.
+    reply: u64,
     /// Whether anything was said at all.
     has_spoken: bool,
     /// When calls began.
@@ -60,9 +62,25 @@ impl Feed {
         self.text.clear();
     }
 
+    /// A piece of text, from a gateway that sends each piece once.
+    fn piece(&mut self, data: &Value) -> Vec<Event> {
+        let (reply, delta) = (data["reply"].as_u64().unwrap_or_default(), data["delta"].as_str().unwrap_or_default());
+        let mut events = Vec::new();
+        if std::mem::replace(&mut self.reply, reply) != reply {
+            events.extend(self.reply_ended());
+        }
+        if !delta.is_empty() {
+            self.has_spoken = true;
+            self.heard += delta.len();
+            self.text.push_str(delta);
+            events.push(Event::Text { delta: delta.to_owned() });
+        }
+        events
+    }
+
     /// The text of a reply is told as a whole each time; what was heard is not said again, and lost pieces come late.
     fn said(&mut self, data: &Value) -> Vec<Event> {
-        let Some(whole) = data["text"].as_str() else { return Vec::new() };
+        let Some(whole) = data["text"].as_str() else { return self.piece(data) };
         let mut events = Vec::new();
         if !whole.starts_with(&self.text) {
             events.extend(self.reply_ended());
@@ -132,7 +150,11 @@ fn result(data: &Value) -> ToolResult {
     let is_error = data["isError"] == true;
     let parts = data["result"]["content"].as_array().into_iter().flatten();
     let text = parts.filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n");
-    ToolResult { content: vec![Content::Text { text }], details: data["result"]["details"].clone(), is_error }
+    let mut details = data["result"]["details"].clone();
+    if data["status"] == "waiting" {
+        details = json!({"status": "approval-pending", "approvalId": data["approval"]["approvalId"]});
+    }
+    ToolResult { content: vec![Content::Text { text }], details, is_error }
 }
 
 fn skill(data: &Value) -> Option<Event> {
@@ -153,8 +175,6 @@ fn skill(data: &Value) -> Option<Event> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn texts(events: &[Event]) -> Vec<&str> {
@@ -183,6 +203,22 @@ mod tests {
     }
 
     #[test]
+    fn pieces_are_put_together() {
+        let mut feed = Feed::default();
+        let mut piece = |reply: u64, delta: &str| {
+            feed.take(&json!({"stream": "assistant", "data": {"reply": reply, "delta": delta}}))
+        };
+        assert_eq!(texts(&piece(0, "All ")), ["All "]);
+        assert_eq!(texts(&piece(0, "done")), ["done"]);
+        let next = piece(1, "Now this");
+        assert!(matches!(next[0], Event::Replied { .. }), "{next:?}");
+        assert_eq!(texts(&next), ["Now this"]);
+        // What was said so far, for who comes later.
+        let whole = json!({"stream": "assistant", "data": {"reply": 1, "text": "Now this and"}});
+        assert_eq!(texts(&feed.take(&whole)), [" and"]);
+    }
+
+    #[test]
     fn a_call_is_told_from_its_start_to_its_end() {
         let mut feed = Feed::default();
         said(&mut feed, "Let me run it.");
@@ -198,6 +234,15 @@ mod tests {
         let end = json!({"stream": "tool", "data": {"phase": "result", "name": "exec", "toolCallId": "c1", "meta": "ls", "isError": true}});
         let events = feed.take(&end);
         assert!(matches!(&events[..], [Event::CallEnded { result, .. }] if result.is_error), "{events:?}");
+    }
+
+    #[test]
+    fn a_command_that_waits_is_not_done() {
+        let end = json!({"stream": "tool", "data": {"phase": "result", "name": "exec", "toolCallId": "c1", "meta": "ls",
+            "isError": false, "status": "waiting", "approval": {"approvalId": "a3b2"}}});
+        let events = Feed::default().take(&end);
+        let [Event::CallEnded { result, .. }] = &events[..] else { panic!("{events:?}") };
+        assert_eq!(result.details["status"], "approval-pending");
     }
 
     #[test]

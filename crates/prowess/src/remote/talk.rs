@@ -30,6 +30,9 @@ use crate::wish::Wish;
 /// How often a gateway is looked for again that is gone in the middle of a turn; about half a minute.
 const AGAIN: usize = 5;
 
+/// The exit code of a turn that is over while a command of it still waits for approval: it did not do what was asked.
+const WAITING: u8 = 1;
+
 /// How long a turn that is to be stopped may take to end.
 const STOPPING: Duration = Duration::from_secs(20);
 
@@ -235,6 +238,9 @@ impl RemoteTalk {
         {
             self.model = format!("{provider}/{model}");
         }
+        for waiting in waiting(&answer) {
+            run.events.tell(Event::Notice(waiting));
+        }
         let is_aborted = meta["aborted"] == true || answer["summary"] == "aborted";
         let end = match answer["status"].as_str() {
             _ if is_aborted => End::Interrupted,
@@ -244,6 +250,19 @@ impl RemoteTalk {
         self.outcome = Some(answer);
         end
     }
+}
+
+/// What is said of each command of a turn that still waits for a person.
+fn waiting(answer: &Value) -> Vec<String> {
+    let commands = answer["waiting"].as_array().into_iter().flatten();
+    let said = |one: &Value| {
+        let text = |name: &str| safe(one[name].as_str().unwrap_or_default());
+        let (id, command) = (text("approvalSlug"), text("command"));
+        format!(
+            "waiting for approval, not run yet: {command}; answer with: prowess approvals resolve {id} allow-once|deny"
+        )
+    };
+    commands.map(said).collect()
 }
 
 /// A run that is under way.
@@ -370,7 +389,8 @@ pub(crate) fn run(args: &MessageArgs, globals: &Globals, target: Target) -> Resu
                 Report::json(&Failure::input("the turn was stopped").to_json())?
             }
         };
-        Ok(report.code(code(&end)))
+        let is_waiting = talk.outcome.as_ref().is_some_and(|outcome| !waiting(outcome).is_empty());
+        Ok(report.code(if is_waiting && end == End::Answered { WAITING } else { code(&end) }))
     });
     // A thread may still wait for an answer that nobody will type.
     runtime.shutdown_background();

@@ -146,7 +146,7 @@ impl Target {
     }
 
     fn introduction(&self) -> Introduction {
-        let mut introduction = Introduction::operator("").trusting(&self.env).pinned(self.pin);
+        let mut introduction = Introduction::operator("").with_deltas().trusting(&self.env).pinned(self.pin);
         introduction.params["auth"] = match &self.secret {
             Some((Kind::Token, secret)) => json!({"token": secret.expose()}),
             Some((Kind::Password, secret)) => json!({"password": secret.expose()}),
