@@ -255,7 +255,7 @@ impl Conversation {
             }
         };
         let has_news = self.push_news()?;
-        if has_news && text.is_empty() {
+        if has_news && text.is_empty() && input.images().is_empty() {
             self.push_notice()?;
         } else {
             self.push(Message::User(input.message(text)))?;

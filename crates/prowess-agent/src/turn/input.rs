@@ -23,6 +23,12 @@ impl Input {
         &self.text
     }
 
+    /// The images.
+    #[must_use]
+    pub fn images(&self) -> &[Image] {
+        &self.images
+    }
+
     /// As a message, with `text` for the words.
     pub(super) fn message(&self, text: String) -> User {
         // An image alone says something; nothing at all is still a message.

@@ -8,6 +8,7 @@ use axum::extract::State;
 use axum::http::{Request, StatusCode};
 use axum::response::Response;
 use futures_util::stream;
+use prowess_agent::Delivery;
 use serde_json::{Value, json};
 
 use super::body::{DONE, events, invalid, posted};
@@ -48,7 +49,9 @@ pub(crate) async fn answer(State(gateway): State<Arc<Gateway>>, request: Request
         Err(refusal) => return refused(&refusal),
     };
     let id = format!("resp_{}", uuid::Uuid::new_v4());
-    let asked = Asked { extra, ..Asked::default() };
+    // Who gets the answer at once gets none of it before it is complete.
+    let delivery = if body["stream"] == true { Delivery::Live } else { Delivery::Whole };
+    let asked = Asked { extra, delivery, ..Asked::default() };
     let following = match Following::start(&gateway, &id, key, text, asked).await {
         Ok(following) => following,
         Err(refusal) => return refused(&refusal),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use prowess_agent::image::{self, Image};
 use prowess_agent::model::Thinking;
 use prowess_agent::session::{SessionKey, agent_id};
 use serde_json::{Value, json};
@@ -76,7 +77,8 @@ const WAIT: Shape = shape(&[required("runId", TEXT), optional("timeoutMs", integ
 /// Runs a turn. Says that it was accepted, and what came of it when it is over.
 async fn agent(mut ask: Ask) -> Answer {
     AGENT.check("agent", ask.params())?;
-    no_attachments(ask.params())?;
+    refuse_delivery(ask.params())?;
+    let images = Arc::new(images(ask.params())?);
     let id = text(ask.params(), "idempotencyKey").unwrap_or_default();
     let conn = hears_of_tools(&ask);
     let run = if let Some(known) = ask.gateway.runs.get(&id) {
@@ -95,6 +97,8 @@ async fn agent(mut ask: Ask) -> Answer {
             thinking: thinking(params)?,
             seconds: params["timeout"].as_u64(),
             extra: text(params, "extraSystemPrompt"),
+            images,
+            ..Asked::default()
         };
         let wish = Wish { id, key, text: message, asked, begin, conn, ear: None };
         let enqueued = ask.gateway.runs.enqueue(&ask.gateway, wish)?;
@@ -104,7 +108,12 @@ async fn agent(mut ask: Ask) -> Answer {
     };
     drop(ask.slot.take());
     if !run.is_over() {
-        ask.interim(json!({"runId": run.id, "status": "accepted", "acceptedAt": run.accepted}));
+        let mut accepted = json!({"runId": run.id, "status": "accepted", "acceptedAt": run.accepted});
+        let ignored = without_effect(ask.params());
+        if !ignored.is_empty() {
+            accepted["ignored"] = ignored.into();
+        }
+        ask.interim(accepted);
     }
     run.over().await.answer()
 }
@@ -228,12 +237,37 @@ pub(super) fn thinking(params: &Value) -> Result<Option<Thinking>, Refusal> {
     })
 }
 
-/// Pictures and files cannot be sent to a model yet, and nothing is left out in silence.
-pub(super) fn no_attachments(params: &Value) -> Result<(), Refusal> {
-    if params["attachments"].as_array().is_none_or(Vec::is_empty) {
-        return Ok(());
+/// The images among the attachments. What is no image is refused, so that nothing is left out in silence.
+pub(super) fn images(params: &Value) -> Result<Vec<Image>, Refusal> {
+    let mut images = Vec::new();
+    for (place, attachment) in params["attachments"].as_array().into_iter().flatten().enumerate() {
+        let name = text(attachment, "fileName").unwrap_or_else(|| format!("attachment {}", place + 1));
+        let refuse = |why: String| Refusal::invalid(format!("{}: {why}", name.chars().take(100).collect::<String>()));
+        let content = attachment["content"].as_str().or_else(|| attachment["source"]["data"].as_str());
+        let content = content.ok_or_else(|| refuse("content must be base64".to_owned()))?;
+        images.push(Image::from_base64(content).map_err(|error| refuse(error.to_string()))?);
+        image::check(&images).map_err(|error| Refusal::invalid(error.to_string()))?;
     }
-    Err(Refusal::invalid("attachments cannot be sent here; put the file into the workspace and name it in the message"))
+    Ok(images)
+}
+
+/// Refuses what would go to a channel: this gateway has none, and the answer would not arrive.
+fn refuse_delivery(params: &Value) -> Result<(), Refusal> {
+    if params["deliver"] == true && params["bestEffortDeliver"] != true {
+        return Err(Refusal::invalid(
+            "deliver: this gateway has no channels to deliver to; leave it out and read the answer from the result",
+        ));
+    }
+    if params["internalEvents"].as_array().is_some_and(|events| !events.is_empty()) {
+        return Err(Refusal::invalid("internalEvents are not supported; put what the model should know into message"));
+    }
+    Ok(())
+}
+
+/// The parameters that were given and have no effect here.
+fn without_effect(params: &Value) -> Vec<&'static str> {
+    let names = ["to", "replyTo", "channel", "replyChannel", "accountId", "replyAccountId", "threadId", "lane"];
+    names.into_iter().filter(|name| text(params, name).is_some()).collect()
 }
 
 /// The connection, if it can show what tools do and does not hear of that by following the session.
@@ -254,6 +288,34 @@ pub(super) fn follow(ask: &Ask, key: &SessionKey) -> Result<(), Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn attachments_are_images_or_refused() {
+        let png = "iVBORw0KGgo=";
+        let given = |one: Value| json!({"attachments": [one]});
+        let table = [
+            given(json!({"type": "image", "mimeType": "image/png", "fileName": "a.png", "content": png})),
+            given(json!({"content": format!("data:image/png;base64,{png}")})),
+            given(json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": png}})),
+        ];
+        for params in table {
+            let images = images(&params).expect("an image");
+            assert_eq!((images.len(), images[0].mime_type.as_str()), (1, "image/png"), "{params}");
+        }
+        for wrong in [json!({"fileName": "a.pdf", "content": "JVBERi0xLjQ="}), json!({"fileName": "a.pdf"}), json!(1)] {
+            let refused = images(&given(wrong.clone())).expect_err("no image");
+            assert!(wrong.is_number() || refused.message.starts_with("a.pdf: "), "{refused:?}");
+        }
+        assert_eq!(images(&json!({})), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn what_would_not_be_delivered_is_refused() {
+        assert!(refuse_delivery(&json!({"deliver": true, "channel": "telegram"})).is_err());
+        assert!(refuse_delivery(&json!({"internalEvents": [{}]})).is_err());
+        assert_eq!(refuse_delivery(&json!({"deliver": false, "internalEvents": []})), Ok(()));
+        assert_eq!(without_effect(&json!({"channel": "x", "lane": "y", "to": " "})), ["channel", "lane"]);
+    }
 
     #[test]
     fn a_new_session_is_asked_for_by_a_word() {

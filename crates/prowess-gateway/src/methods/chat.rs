@@ -5,7 +5,7 @@ use std::sync::Arc;
 use prowess_agent::message::Message;
 use serde_json::{Value, json};
 
-use super::agent::{follow, hears_of_tools, message, no_attachments, text, thinking};
+use super::agent::{follow, hears_of_tools, images, message, text, thinking};
 use super::{Answer, Ask, Method, method};
 use crate::aside::blocking;
 use crate::hub::{Audience, Urgency};
@@ -79,8 +79,8 @@ async fn history(ask: Ask) -> Answer {
 /// Says something. The answer comes as events.
 async fn send(mut ask: Ask) -> Answer {
     SEND.check("chat.send", ask.params())?;
-    no_attachments(ask.params())?;
-    let said = said(ask.params()["message"].as_str().unwrap_or_default())?;
+    let images = Arc::new(images(ask.params())?);
+    let said = said(ask.params()["message"].as_str().unwrap_or_default(), images.is_empty())?;
     let (gateway, name) = (Arc::clone(&ask.gateway), text(ask.params(), "sessionKey").unwrap_or_default());
     let (key, is_blocked) = blocking(move || {
         let key = gateway.agents.key(&name)?;
@@ -99,7 +99,7 @@ async fn send(mut ask: Ask) -> Answer {
     let (said, begin) = message(said);
     let seconds = ask.params()["timeoutMs"].as_u64().map(|millis| millis.div_ceil(1_000));
     let id = text(ask.params(), "idempotencyKey").unwrap_or_default();
-    let asked = Asked { thinking: thinking(ask.params())?, seconds, ..Asked::default() };
+    let asked = Asked { thinking: thinking(ask.params())?, seconds, images, ..Asked::default() };
     let wish = Wish { id: id.clone(), key, text: said, asked, begin, conn: hears_of_tools(&ask), ear: None };
     let enqueued = ask.gateway.runs.enqueue(&ask.gateway, wish)?;
     // It has its place, so the next request may have one.
@@ -120,13 +120,13 @@ async fn send(mut ask: Ask) -> Answer {
 }
 
 /// The message without characters that nobody types.
-fn said(text: &str) -> Result<String, Refusal> {
+fn said(text: &str, is_needed: bool) -> Result<String, Refusal> {
     if text.contains('\0') {
         return Err(Refusal::invalid("message must not contain null bytes"));
     }
     let is_typed = |c: &char| matches!(c, '\t' | '\n' | '\r') || !c.is_ascii_control();
     let text: String = text.chars().filter(is_typed).collect();
-    if text.trim().is_empty() {
+    if is_needed && text.trim().is_empty() {
         return Err(Refusal::invalid("message or attachment required"));
     }
     Ok(text)

@@ -6,7 +6,7 @@ mod patch;
 use std::path::Path;
 
 use prowess_agent::message::now;
-use prowess_agent::session::{OpenError, SessionKey, Sessions, Transcripts, agent_id};
+use prowess_agent::session::{OpenError, SessionKey, Transcripts, agent_id};
 use prowess_agent::settings::{Choice, choose};
 use prowess_host::{Context, model_settings};
 use serde_json::{Value, json};
@@ -49,6 +49,7 @@ const LABEL: Kind = Kind::Text { min: 1, max: MAX_LABEL };
 
 const LIST: Shape = shape(&[
     optional("limit", integer_from(1)),
+    optional("cursor", ANY_TEXT),
     optional("activeMinutes", integer_from(1)),
     optional("includeGlobal", BOOL),
     optional("includeUnknown", BOOL),
@@ -93,7 +94,10 @@ async fn list(ask: Ask) -> Answer {
         let wants = |name: &str| params[name] == true;
         let glimpses = if wants("includeDerivedTitles") || wants("includeLastMessage") { GLIMPSES } else { 0 };
         let mut sessions = Vec::new();
-        for (place, row) in rows(&stores, &filter).into_iter().enumerate() {
+        let rows = rows(&stores, &filter);
+        let (total, limit) = (rows.len(), filter.limit.unwrap_or(usize::MAX));
+        let next = (total > limit).then(|| rows.get(limit.saturating_sub(1)).map(Row::cursor)).flatten();
+        for (place, row) in rows.into_iter().take(limit).enumerate() {
             let mut shown = row.render();
             if place < glimpses {
                 let store = ask.gateway.agents.store(row.key.agent())?;
@@ -110,13 +114,18 @@ async fn list(ask: Ask) -> Answer {
             }
             sessions.push(shown);
         }
-        Ok(json!({
+        let mut answer = json!({
             "ts": now(),
             "path": index_path(&context, &filter),
             "count": sessions.len(),
             "defaults": defaults(&context),
             "sessions": sessions,
-        }))
+        });
+        if let Some(next) = next {
+            answer["nextCursor"] = next.into();
+            answer["left"] = (total - limit).into();
+        }
+        Ok(answer)
     })
     .await?
 }
@@ -129,6 +138,7 @@ fn filter(params: &Value) -> Filter {
         search: text(params, "search"),
         active_minutes: params["activeMinutes"].as_u64(),
         limit: params["limit"].as_u64().and_then(|limit| usize::try_from(limit).ok()),
+        after: text(params, "cursor"),
     }
 }
 

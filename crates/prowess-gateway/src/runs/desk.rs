@@ -11,7 +11,7 @@ use prowess_agent::frame;
 use prowess_agent::message::{Message, now};
 use prowess_agent::news::News;
 use prowess_agent::session::{Begun, Removed, SessionKey, Transcripts};
-use prowess_agent::{Outcome, Run as Turn};
+use prowess_agent::{Input, Outcome, Run as Turn};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
@@ -210,9 +210,18 @@ impl Desk {
             teller.tell_results();
         }
         run.begin();
-        let turn = Turn { id: run.id.clone(), cancel: run.cancel.clone(), ..Turn::new(teller.events()) };
+        let input = match Input::from(text).with_images(asked.images.to_vec()) {
+            Ok(input) => input,
+            Err(error) => {
+                teller.failed(&error.to_string());
+                ticket.end(Ended::failed(&run.id, run.started(), &error.to_string()));
+                return;
+            }
+        };
+        let (id, cancel, delivery) = (run.id.clone(), run.cancel.clone(), asked.delivery);
+        let turn = Turn { id, cancel, delivery, ..Turn::new(teller.events()) };
         let span = self.gateway.telemetry.span("turn", Kind::Internal);
-        let said = ticking(&teller, open.conversation.say(&text, &turn)).await;
+        let said = ticking(&teller, open.conversation.say(input, &turn)).await;
         self.gateway.telemetry.ended(span.map(|span| measured(said.as_ref().ok(), span)));
         let ended = match said {
             Ok(outcome) => {

@@ -59,9 +59,11 @@ pub(crate) struct Filter {
     pub(crate) search: Option<String>,
     pub(crate) active_minutes: Option<u64>,
     pub(crate) limit: Option<usize>,
+    /// The last row of the page before; see [`Row::cursor`].
+    pub(crate) after: Option<String>,
 }
 
-/// The sessions of these agents, the last used first.
+/// The sessions of these agents, the last used first. How many of them are wanted is for the caller to see to.
 pub(crate) fn rows(stores: &[Sessions], filter: &Filter) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     for store in stores {
@@ -73,7 +75,10 @@ pub(crate) fn rows(stores: &[Sessions], filter: &Filter) -> Vec<Row> {
     }
     rows.retain(|row| filter.wants(row));
     rows.sort_by(|a, b| (b.updated, &a.key).cmp(&(a.updated, &b.key)));
-    rows.truncate(filter.limit.unwrap_or(usize::MAX));
+    if let Some((updated, key)) = filter.after.as_deref().and_then(|after| after.split_once(' ')) {
+        let updated = updated.parse::<u64>().unwrap_or_default();
+        rows.retain(|row| row.updated < updated || (row.updated == updated && row.key.to_string().as_str() > key));
+    }
     rows
 }
 
@@ -116,6 +121,11 @@ impl Row {
         }
         row.insert("totalTokensFresh".to_owned(), is_fresh.into());
         Value::Object(row)
+    }
+
+    /// What names its place in a list.
+    pub(crate) fn cursor(&self) -> String {
+        format!("{} {}", self.updated, self.key)
     }
 
     /// What kind of session it is.
@@ -191,8 +201,11 @@ mod tests {
         assert_eq!(keys(&Filter { spawned_by: text("agent:main:main"), ..Filter::default() }), ["subagent:1"]);
         assert_eq!(keys(&Filter { search: text(" TELE"), ..Filter::default() }), ["telegram:group:7"]);
         assert_eq!(keys(&Filter { active_minutes: Some(5), ..Filter::default() }), ["main", "subagent:1"]);
-        assert_eq!(keys(&Filter { limit: Some(1), ..Filter::default() }), ["main"]);
         let rows = rows(&stores, &Filter::default());
+        assert_eq!(
+            keys(&Filter { after: Some(rows[0].cursor()), ..Filter::default() }),
+            ["subagent:1", "telegram:group:7"]
+        );
         assert_eq!((rows[0].render()["totalTokens"].clone(), rows[0].kind()), (json!(5), "direct"));
         assert_eq!((rows[2].render().get("totalTokens").cloned(), rows[2].kind()), (None, "group"));
     }

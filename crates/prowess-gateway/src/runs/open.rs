@@ -5,11 +5,12 @@
 
 use std::sync::Arc;
 
-use prowess_agent::Conversation;
 use prowess_agent::embedded::Act;
+use prowess_agent::image::Image;
 use prowess_agent::model::Thinking;
 use prowess_agent::session::{OpenError, SessionKey};
 use prowess_agent::skills::SkillStore;
+use prowess_agent::{Conversation, Delivery};
 use prowess_host::{Opened, Parts, Reads, View, Wanted, agent};
 use serde_json::Value;
 use thiserror::Error;
@@ -28,6 +29,10 @@ pub(crate) struct Asked {
     pub(crate) seconds: Option<u64>,
     /// What the model is told besides.
     pub(crate) extra: Option<String>,
+    /// What it is shown.
+    pub(crate) images: Arc<Vec<Image>>,
+    /// Whether what it says is told as it comes.
+    pub(crate) delivery: Delivery,
 }
 
 /// A session that is open.
