@@ -119,7 +119,8 @@ impl Agents {
 
     /// Where the conversations of that agent are.
     pub(crate) fn store(&self, agent: &str) -> Result<Sessions, Refusal> {
-        Ok(self.kept_store(&self.context()?, agent))
+        let context = self.context()?;
+        Ok(self.kept_store(&context, agent))
     }
 
     fn kept_store(&self, context: &Context, agent: &str) -> Sessions {

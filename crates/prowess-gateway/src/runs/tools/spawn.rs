@@ -47,6 +47,7 @@ async fn spawn(here: Here) -> Result<Value, String> {
             thinking,
             seconds: here.number("runTimeoutSeconds").or_else(|| here.number("timeoutSeconds")),
             extra: None,
+            ..Asked::default()
         },
         afterwards: if here.text("cleanup").as_deref() == Some("delete") {
             Afterwards::Remove
