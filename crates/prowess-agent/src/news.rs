@@ -40,8 +40,13 @@ impl News {
     /// As a conversation keeps it: a call, and its result.
     pub(crate) fn messages(self) -> [Message; 2] {
         let id = format!("news_{}", uuid::Uuid::new_v4().simple());
-        let call =
-            ToolCall { id: id.clone(), name: self.tool.clone(), arguments: self.arguments, thought_signature: None };
+        let call = ToolCall {
+            id: id.clone(),
+            name: self.tool.clone(),
+            arguments: self.arguments,
+            thought_signature: None,
+            provider_data: Map::new(),
+        };
         let message = Assistant {
             content: vec![Block::ToolCall(call)],
             api: Api::Embedded.word().to_owned(),
@@ -51,6 +56,7 @@ impl News {
             stop_reason: StopReason::ToolUse,
             error_message: None,
             timestamp: now(),
+            provider_data: Map::new(),
         };
         let reply = ToolReply {
             tool_call_id: id,

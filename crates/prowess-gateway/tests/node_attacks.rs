@@ -39,7 +39,8 @@ async fn a17_keys_of_skills_reach_their_commands_and_nobody_else() {
     let remote = room.running.gateway().remote();
     let asked = ExecCall { host: Some(Host::Node), ..call("demo-bin") };
     let progress = move |tail: String| heard.lock().expect("no panic").push(tail);
-    let result = soon("it ends", remote.run(&asked, &turn.setting, &progress)).await;
+    let result =
+        soon("it ends", remote.run(&asked, &turn.setting, &*room.running.gateway().approver(), &progress)).await;
     assert_eq!(
         result.text(),
         format!("key={KEY}"),
