@@ -43,7 +43,7 @@ fn compare(peer: &Value, ours: &Result<(Skill, Vec<Problem>), Problem>, bytes: &
     match ours {
         Ok((skill, _)) if loaded => same(peer, skill, bytes),
         Ok((_, problems)) if problems.is_empty() => Err("rescued without a word".to_owned()),
-        Ok(_) => Ok("4 lost by OpenClaw, rescued and reported"),
+        Ok(_) => Ok("4 lost by OpenClaw, loaded and reported"),
         Err(problem) if loaded => Err(format!("lost: {problem}")),
         Err(problem) if problem.reason.is_empty() || problem.fix.is_empty() => Err("lost without a reason".to_owned()),
         Err(_) if bytes.starts_with(b"---") => Err("has a frontmatter block and was not rescued".to_owned()),
@@ -67,7 +67,7 @@ fn same(peer: &Value, skill: &Skill, bytes: &[u8]) -> Result<&'static str, Strin
     }
     let theirs = needs(&peer["metadata"]);
     if skill.unreadable.is_some() {
-        return Ok("3 same name and description, held back because its metadata cannot be read");
+        return Ok("3 same name and description, unavailable because its metadata cannot be read");
     }
     if skill.metadata.needs == theirs {
         return Ok("1 same name, description and needs");
