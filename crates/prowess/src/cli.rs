@@ -148,6 +148,7 @@ pub(crate) enum Command {
     /// Check the model, configuration, skills, network, sandbox and gateway; exits with 1 if something needed is broken
     Doctor,
     /// Create a workspace with its starting files
+    #[command(visible_alias = "onboard")]
     Setup,
     /// Print a shell completion script
     Completions {

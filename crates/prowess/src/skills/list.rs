@@ -130,7 +130,12 @@ fn footer(view: &View) -> String {
         let text = format!("{} not listed: over a limit in skills.limits", count(left_out, "more skill"));
         aside(&mut out, &paint(WARN, &text));
     }
-    if !parts.is_empty() || left_out > 0 {
+    let unseen = view.snapshot(&view.budget()).prompt().cut.dropped.len();
+    if unseen > 0 {
+        let text = format!("the model is not told about {}: the prompt is full", count(unseen, "skill"));
+        aside(&mut out, &paint(WARN, &text));
+    }
+    if !parts.is_empty() || left_out + unseen > 0 {
         let what = if parts.is_empty() { String::new() } else { format!("{}; ", parts.join(", ")) };
         aside(&mut out, &paint(WARN, &format!("{what}run prowess skills check for details")));
     }
