@@ -19,9 +19,10 @@ use prowess_agent::session::Sessions;
 use prowess_agent::tool::{Call, Scope, Tool, ToolSpec};
 use prowess_agent::{Run, repair};
 use prowess_exec::ToolResult;
+use prowess_skills::{Filter, Filters};
 use prowess_testkit::{Answer, ModelServer, RecordedRequest, Turn};
 use serde_json::{Value, json};
-use stage::{Prop, Puppet, Stage, calls, heard, says, skills};
+use stage::{Prop, Puppet, Stage, calls, filtered_skills, heard, says, skills};
 
 const APIS: [Api; 3] = [Api::Anthropic, Api::Chat, Api::Responses];
 
@@ -87,9 +88,9 @@ async fn m_loop_03_04_the_prompt_is_made_of_files_tools_and_then_skills() {
     assert!(place("Speak like a sailor.") > 0 && place("Your name is Jonas.") > 0);
 }
 
-// M-SNAP-05, M-SNAP-06, M-SNAP-07
+// M-SNAP-05, M-SNAP-06, M-SNAP-07, M-SNAP-09
 #[tokio::test]
-async fn m_loop_05_m_snap_05_06_07_a_session_keeps_its_snapshot_until_there_is_a_newer_one() {
+async fn m_loop_05_m_snap_05_06_07_09_a_session_keeps_its_snapshot_until_there_is_a_newer_one() {
     let stage = Stage::new();
     weather(&stage);
     let model = Puppet::new(|_, _| says("ok"));
@@ -107,10 +108,16 @@ async fn m_loop_05_m_snap_05_06_07_a_session_keeps_its_snapshot_until_there_is_a
     conversation.say("two", &stage.run()).await.unwrap();
     assert_eq!((noted().len(), &prompts(&model)[1]), (1, &prompts(&model)[0]), "the disk is not looked at again");
 
-    stage.store.replace(skills(&stage.path("more"), &[("coffee", "")]));
+    let kept = stage.store.current();
+    weather(&stage);
+    assert!(Arc::ptr_eq(&kept, &stage.store.current()), "an equal snapshot does not replace the one that is there");
     conversation.say("three", &stage.run()).await.unwrap();
+    assert_eq!((noted().len(), &prompts(&model)[2]), (1, &prompts(&model)[0]), "and is not noted again");
+
+    stage.store.replace(skills(&stage.path("more"), &[("coffee", "")]));
+    conversation.say("four", &stage.run()).await.unwrap();
     assert_ne!(noted()[1]["data"]["fingerprint"], first[0]["data"]["fingerprint"]);
-    assert!(prompts(&model)[2].contains("<name>coffee</name>") && !prompts(&model)[2].contains("weather"));
+    assert!(prompts(&model)[3].contains("<name>coffee</name>") && !prompts(&model)[3].contains("weather"));
 }
 
 #[tokio::test]
@@ -174,12 +181,17 @@ fn m_loop_08_09_12_what_a_call_is_and_which_result_is_its_own() {
     };
     for kind in ["toolCall", "toolUse", "functionCall"] {
         assert_eq!(ids(json!([block(kind, &json!("a"))])), ["a"], "{kind}");
+        let kept = repair::load(vec![stored(json!([block(kind, &json!("a"))]))], None).messages;
+        let kept = serde_json::to_value(&kept[0]).unwrap();
+        assert_eq!(kept["content"], json!([block("toolCall", &json!("a"))]), "{kind}");
         for not_an_id in [json!(""), json!(7), Value::Null] {
             assert_eq!(ids(json!([block(kind, &not_an_id)])), [] as [&str; 0], "{kind} {not_an_id}");
         }
     }
     assert_eq!(ids(json!([block("image", &json!("a"))])), [] as [&str; 0]);
-    assert_eq!(ids(json!("toolCall a")), [] as [&str; 0]);
+    for no_list in [json!("toolCall a"), block("toolCall", &json!("a")), Value::Null] {
+        assert_eq!(ids(no_list.clone()), [] as [&str; 0], "{no_list}");
+    }
 
     let both = stored(json!([block("toolCall", &json!("a")), block("toolCall", &json!("b"))]));
     let messages = repair::load(vec![both, result("b"), result("a"), result("of nobody")], None).messages;
@@ -305,8 +317,13 @@ async fn m_snap_10_a_run_has_the_prompt_of_its_snapshot_or_none() {
         stage.store.replace(skills(&stage.path(&format!("skills{turn}")), list));
         agent.open("main").unwrap().say("hello", &stage.run()).await.unwrap();
     }
+    // Emptied by a filter, although there is a skill that could be shown.
+    let filters = Filters { agent: Filter::only(["coffee"]), ..Filters::default() };
+    stage.store.replace(filtered_skills(&stage.path("skills3"), &[("tea", "")], &filters));
+    agent.open("main").unwrap().say("hello", &stage.run()).await.unwrap();
     let sections: Vec<bool> = prompts(&model).iter().map(|prompt| prompt.contains("## Skills")).collect();
-    assert_eq!(sections, [true, false, false]);
+    assert_eq!(sections, [true, false, false, false]);
+    assert!(!prompts(&model)[3].contains("tea"));
 }
 
 #[tokio::test]

@@ -42,6 +42,12 @@ async fn m_exec_01_sandbox_gateway_or_node() {
         let world = configured(listing(&["/usr/bin/echo"]), &json!({ "host": host }));
         let result = call(&world, json!({"command": "echo here", "host": host})).await;
         assert_eq!((result.text().as_str(), result.is_error), ("here", false), "{host}");
+        // Both are this machine, and the same sandbox around a child of ours.
+        let world = configured(World::new(yes()), &json!({ "host": host }));
+        assert_eq!(world.run("echo $PPID").await.text(), std::process::id().to_string(), "{host}");
+        let outside = world.root().join("outside");
+        let result = world.run(&format!("echo x > {}", path_text(&outside))).await;
+        assert!(result.text().contains("exited with code") && !outside.exists(), "{host}: {}", result.text());
     }
     let world = configured(listing(&["/usr/bin/echo"]), &json!({ "host": "gateway" }));
     let other = call(&world, json!({"command": "echo here", "host": "sandbox"})).await;
@@ -90,25 +96,35 @@ async fn m_exec_02_05_the_decision_falls_before_anything_runs() {
 // M-EXEC-03, M-EXEC-06, M-EXEC-07
 #[tokio::test]
 async fn m_exec_03_06_07_the_allowlist_and_the_safe_programs_decide_for_each_segment() {
-    let world = listing(&["/usr/bin/echo"]);
-    assert_eq!(world.run("echo one two | wc -w").await.text(), "2");
-    assert!(world.run("echo one | sort").await.is_error, "one segment is not covered");
-    let safe = configured(listing(&["/usr/bin/echo"]), &json!({ "safeBins": ["sort"] }));
-    assert_eq!(safe.run("echo one | sort").await.text(), "one");
-    assert!(safe.run("echo one | wc -w").await.is_error, "the configured list takes the place of the usual one");
+    for host in ["sandbox", "gateway"] {
+        let world = configured(listing(&["/usr/bin/echo"]), &json!({ "host": host }));
+        assert_eq!(world.run("echo one two | wc -w").await.text(), "2", "{host}");
+        assert!(world.run("echo one | sort").await.is_error, "{host}: one segment is not covered");
+        let safe = configured(listing(&["/usr/bin/echo"]), &json!({ "host": host, "safeBins": ["sort"] }));
+        assert_eq!(safe.run("echo one | sort").await.text(), "one", "{host}");
+        assert!(safe.run("echo one | wc -w").await.is_error, "{host}: the configured list takes the usual one's place");
+        let none = configured(listing(&[]), &json!({ "host": host }));
+        assert!(none.run("echo one").await.is_error, "{host}: only what the stored approvals list");
+    }
 }
 
+// M-EXEC-04, M-EXEC-06
 #[tokio::test]
-async fn m_exec_04_on_the_gateway_a_skills_program_is_not_allowed_by_being_declared() {
+async fn m_exec_04_06_on_the_gateway_a_skills_program_is_not_allowed_by_being_declared() {
     let mut world = World::new(Arc::new(Nobody));
     let path = world.setting.workspace.join("bin/clawhub");
     write(&path, "#!/bin/sh\necho ran\n", 0o755);
     world.setting.settings.path_prepend = vec![path_text(path.parent().expect("a folder")).to_owned()];
     world.approvals(&json!({"version": 1, "defaults": {"autoAllowSkills": true}}));
-    assert!(world.run("clawhub").await.is_error);
-    // A node, which is told about the programs of skills, does allow it.
+    for host in ["sandbox", "gateway"] {
+        let result = call(&world, json!({"command": "clawhub", "host": host})).await;
+        assert!(result.is_error && result.text().contains("exec denied"), "{host}: {}", result.text());
+    }
+    // A node, which is told about the programs of skills, does allow it, where that is enabled.
     world.setting.skill_bins = vec![SkillBin { name: "clawhub".to_owned(), real: path }];
     assert_eq!(world.run("clawhub").await.text(), "ran");
+    world.approvals(&json!({"version": 1, "defaults": {"autoAllowSkills": false}}));
+    assert!(world.run("clawhub").await.is_error);
 }
 
 #[tokio::test]
@@ -148,17 +164,40 @@ async fn m_exec_11_a_terminal_the_background_and_a_working_directory() {
     assert!(!ended.is_error, "{}", ended.text());
 }
 
-// M-EXEC-12, M-ENV-11
+// M-EXEC-12, M-ENV-04, M-ENV-05, M-ENV-06, M-ENV-10, M-ENV-11, M-ENV-12
 #[tokio::test]
-async fn m_exec_12_m_env_11_a_skills_run_has_its_variables_and_its_programs() {
+async fn m_exec_12_m_env_04_05_06_10_11_12_a_skills_run_has_its_variables_and_its_programs() {
     let mut world = World::new(yes());
     let bins = world.root().join("skill/bins");
     write(&bins.join("greet"), "#!/bin/sh\necho \"hello $GREET_KEY\"\n", 0o755);
+    // The folder of a second skill, with a program of the same name and one that the system has as well.
+    let others = world.root().join("other/bins");
+    write(&others.join("greet"), "#!/bin/sh\necho \"bye $GREET_KEY\"\n", 0o755);
+    write(&others.join("uname"), "#!/bin/sh\necho mine\n", 0o755);
+    world.setting.host_env.push(("LC_MOOD".to_owned(), "the host's".into()));
+    let before: Vec<_> = std::env::vars_os().collect();
     assert!(world.run("greet").await.is_error, "without the skill there is no such program");
-    world.setting.readable = vec![world.root().join("skill")];
-    let vars = vec![("GREET_KEY".to_owned(), "k-1".into())];
-    world.setting.skills = vec![SkillShare { vars, bins: Some(bins), ..SkillShare::default() }];
-    assert_eq!(world.run("greet").await.text(), "hello k-1");
-    world.setting.skills.clear();
-    assert_eq!(world.run("echo \"[$GREET_KEY]\"").await.text(), "[]", "the next run has none of it");
+    world.setting.readable = vec![world.root().join("skill"), world.root().join("other")];
+    let share = |key: &str, bins: &Path| {
+        let vars = vec![("GREET_KEY".to_owned(), key.into()), ("LC_MOOD".to_owned(), "mine".into())];
+        SkillShare { vars, bins: Some(bins.to_owned()), ..SkillShare::default() }
+    };
+    let [one, two] = [share("k-1", &bins), share("k-2", &others)].map(|share| {
+        let mut setting = world.setting.clone();
+        setting.skills = vec![share];
+        setting
+    });
+    // Two runs that are there at the same time: each waits for a file that the other makes.
+    let meet = |mine: &str, other: &str| {
+        world::call(&format!("touch {mine}; while ! test -e {other}; do sleep 0.02; done; greet; echo $LC_MOOD $PATH"))
+    };
+    let (call_one, call_two) = (meet("one", "two"), meet("two", "one"));
+    let (first, second) = tokio::join!(world.exec.run(&call_one, &one), world.exec.run(&call_two, &two));
+    let told = |greeting: &str, bins: &Path| format!("{greeting}\nmine {}:/usr/bin:/bin", path_text(bins));
+    assert_eq!((first.text(), second.text()), (told("hello k-1", &bins), told("bye k-2", &others)));
+    assert_eq!(world.exec.run(&world::call("uname"), &two).await.text(), "mine", "the skill's folder goes first");
+    let after = world.run("echo \"[$GREET_KEY] $LC_MOOD $PATH\"; uname").await;
+    assert_eq!(after.text(), "[] the host's /usr/bin:/bin\nLinux", "the next run has none of it");
+    assert!(world.run("greet").await.is_error);
+    assert_eq!(std::env::vars_os().collect::<Vec<_>>(), before, "and our own environment never had");
 }

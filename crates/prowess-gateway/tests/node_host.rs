@@ -53,17 +53,26 @@ async fn a_command_through_a_shell_obeys_the_same_rules_as_any_other() {
 #[tokio::test]
 async fn programs_of_skills_run_unasked_only_where_the_machine_says_so() {
     let room = demo_room().await;
-    for auto in [true, false] {
+    let programs = [("demo-bin", "echo demo"), ("other-bin", "echo other")];
+    for (auto, is_listed, runs) in [(true, false, true), (false, false, false), (false, true, true)] {
         let mut rules = allowing(&[]);
         rules["defaults"]["autoAllowSkills"] = auto.into();
-        let machine = Machine::join(&room, home(&rules, &[("demo-bin", "echo demo")])).await;
-        let operator = room.operator().await;
-        let said = invoke(&operator, &machine.id, "system.run", shell("demo-bin")).await;
-        if auto {
-            assert_eq!(said.expect("it runs")["stdout"], "demo\n");
-        } else {
-            assert_eq!(message(said), "UNAVAILABLE: SYSTEM_RUN_DENIED: approval required");
+        let tree = home(&rules, &programs);
+        if is_listed {
+            let path = tree.root().canonicalize().expect("it is there").join("bin/demo-bin");
+            rules["agents"]["*"]["allowlist"] = json!([{"pattern": path}]);
+            std::fs::write(tree.root().join(".openclaw/exec-approvals.json"), rules.to_string()).expect("written");
         }
+        let machine = Machine::join(&room, tree).await;
+        let operator = room.operator().await;
+        let said = async |program: &str| invoke(&operator, &machine.id, "system.run", shell(program)).await;
+        let denied = "UNAVAILABLE: SYSTEM_RUN_DENIED: approval required";
+        if runs {
+            assert_eq!(said("demo-bin").await.expect("it runs")["stdout"], "demo\n", "{auto} {is_listed}");
+        } else {
+            assert_eq!(message(said("demo-bin").await), denied, "{auto} {is_listed}");
+        }
+        assert_eq!(message(said("other-bin").await), denied, "no skill declares it: {auto} {is_listed}");
         machine.end().await;
     }
     room.running.end().await;
@@ -103,7 +112,8 @@ async fn the_machines_own_word_is_the_last() {
     ] {
         let machine = Machine::join(&room, home(&json!({"version": 1, "defaults": rules}), &[])).await;
         let operator = room.operator().await;
-        assert_eq!(message(invoke(&operator, &machine.id, "system.run", shell("uname")).await), expected);
+        assert_eq!(message(invoke(&operator, &machine.id, "system.run", shell("touch ran")).await), expected);
+        assert!(!machine.path(".openclaw/workspace/ran").exists(), "decided before anything ran");
         machine.end().await;
         until("it is gone", async || machine::connected(&operator).await.is_empty()).await;
     }

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use prowess_skills::env::{EnvInputs, EnvLayer, EnvPlan, EnvValue, Refusal, plan};
+use prowess_skills::install::Package;
 use prowess_skills::{
     Budget, Catalog, Document, Filter, Filters, Gate, Limits, MAX_NAME, Machine, Mode, Objection, Places, PluginPlaces,
     Problem, ProblemKind, Reach, Secret, Skill, SkillsConfig, Snapshot, Tier, World, commands, find_bundled,
@@ -138,10 +139,10 @@ fn m_disc_04_of_the_memory_plugins_only_the_active_one_counts() {
     assert_eq!((active("a"), active("b")), (vec!["a".to_owned()], vec!["b".to_owned()]));
 }
 
-// M-DISC-05, M-DISC-06
+// M-DISC-05, M-DISC-06, M-DISC-07
 #[test]
-fn m_disc_05_06_the_variable_and_then_the_folder_beside_the_program() {
-    let tree = Tree::new().exe("bin/prowess").exe("bare/prowess").dir("bin/skills");
+fn m_disc_05_06_07_the_variable_and_then_the_folder_beside_the_program_and_none_above_it() {
+    let tree = Tree::new().exe("bin/prowess").exe("bare/prowess").dir("bin/skills").skill("skills/above", "d", "");
     let program = tree.path("bin/prowess");
     assert_eq!(find_bundled(Some("/other"), Some(&program)), Some(PathBuf::from("/other")));
     assert_eq!(find_bundled(None, Some(&program)), Some(tree.path("bin/skills")));
@@ -215,8 +216,16 @@ fn m_disc_18_a_root_larger_than_the_limit_is_reported_and_searched_tenfold() {
     assert_eq!(reasons(&many(300), peers()), [""; 0]);
     let told = reasons(&many(301), peers());
     assert!(told.len() == 1 && told[0].contains("301 folders") && told[0].contains("all were looked at"), "{told:?}");
-    let told = reasons(&many(1_001), Limits { candidates_per_root: 100, ..Limits::default() });
-    assert!(told.iter().any(|reason| reason == "1 of 1001 folders were not looked at"), "{told:?}");
+    // Ten times the limit, but not fewer than a thousand and not more than ten thousand.
+    for (limit, looked_at) in [(5, 1_000), (100, 1_000), (150, 1_500), (2_000, 10_000)] {
+        let tree = many(looked_at + 1);
+        let catalog = load_within(&tree, Limits { candidates_per_root: limit, ..Limits::default() });
+        let left_out = format!("1 of {} folders were not looked at", looked_at + 1);
+        let told = catalog.problems().iter().find(|problem| problem.reason == left_out);
+        assert_eq!(told.map(|problem| &problem.path), Some(&tree.path("ws/skills")), "{limit}");
+    }
+    let (config, _) = SkillsConfig::read(&json!({"limits": {"maxCandidatesPerRoot": 7}}), Path::new("openclaw.json"));
+    assert_eq!(config.limits.candidates_per_root, 7);
 }
 
 #[test]
@@ -408,13 +417,24 @@ fn m_fm_20_21_five_kinds_of_install_specs_and_no_other() {
     let install = &skill.metadata.install;
     let found: Vec<&str> = install.iter().map(prowess_skills::install::InstallSpec::kind).collect();
     assert_eq!(found, ["brew", "node", "go", "uv", "download"]);
+    let packages: Vec<&str> = install
+        .iter()
+        .map(|spec| match &spec.package {
+            Package::Brew(name) | Package::Node(name) | Package::Go(name) | Package::Uv(name) => name,
+            Package::Download(file) => &file.url,
+        })
+        .map(String::as_str)
+        .collect();
+    assert_eq!(packages, ["f", "p", "m.example/x", "u", "https://h.example/a.tgz"], "what each kind needs");
     assert_eq!(
-        (install[0].id.as_deref(), install[0].label.as_deref(), install[0].bins.len()),
-        (Some("i"), Some("L"), 2)
+        (install[0].id.as_deref(), install[0].label.as_deref(), install[0].bins.as_slice()),
+        (Some("i"), Some("L"), &["a".to_owned(), "b".to_owned()][..])
     );
     assert_eq!((install[1].id.as_deref(), install[1].label.as_deref(), install[1].bins.len()), (None, None, 0));
     assert_eq!(kinds(&problems), [ProblemKind::IgnoredMetadata]);
     assert!(problems[0].reason.contains("`install[5]` has the unknown kind `apt`"), "{problems:?}");
+    let (skill, problems) = read("description: d\nmetadata: {openclaw: {install: [{kind: brew}, {kind: go}]}}");
+    assert_eq!((skill.metadata.install.len(), problems.len()), (0, 2), "a spec without it is left out: {problems:?}");
 }
 
 #[test]
@@ -714,6 +734,11 @@ fn m_prompt_09_a_line_counts_what_was_cut() {
     let cut = render(&crowd(6, "d"), None, None, &budget);
     assert!(cut.text.starts_with("Note: 4 of 6 skills are listed.\n"), "{}", cut.text);
     assert!(render(&crowd(4, "d"), None, None, &budget).text.starts_with("<available_skills>"));
+    let short = render(&crowd(4, &"words ".repeat(50)), None, None, &Budget { chars: 1_000, ..budget.clone() });
+    let told = "Note: 4 of 4 skills are listed, 4 with a shortened description.\n";
+    assert!(short.text.starts_with(told), "{}", short.text);
+    let bare = render(&crowd(4, &"words ".repeat(50)), None, None, &Budget { chars: 480, ..budget });
+    assert!(bare.text.starts_with("Note: 4 of 4 skills are listed, 4 by name only.\n"), "{}", bare.text);
 }
 
 // M-PROMPT-10, M-PROMPT-11, M-PROMPT-12, M-PROMPT-13, M-PROMPT-14, M-PROMPT-15, M-PROMPT-16, M-PROMPT-17
@@ -796,6 +821,7 @@ fn m_cmd_09_10_11_12_14_what_a_message_calls() {
     }
     assert_eq!(args("/gh-issues a  \"b c\"\t--d=$E\n/f"), Some(Some("a  \"b c\"\t--d=$E\n/f")));
     assert_eq!(args("/skill gh-issues a  b"), Some(Some("a  b")));
+    assert_eq!(args("  /gh-issues \t a  b \n "), Some(Some("a  b")), "without what is around them");
     for message in ["gh-issues", "please /gh-issues", "skill gh-issues", "/", "/other", "/skill other"] {
         assert_eq!(args(message), None, "{message}");
     }

@@ -239,6 +239,11 @@ fn commands_are_listed_and_resolved() {
     let names: Vec<&str> =
         list["commands"].as_array().expect("commands").iter().filter_map(|one| one["name"].as_str()).collect();
     assert_eq!(names, ["github_issues", "help_2", "run"]);
+    assert_eq!(
+        list["commands"][0],
+        json!({"name": "github_issues", "skillName": "GitHub Issues", "description": "Issues."}),
+        "what a chat service needs to register it"
+    );
     assert_eq!(list["commands"][2]["dispatch"], json!({"kind": "tool", "toolName": "exec", "argMode": "raw"}));
     home.run("skills commands --resolve '/github-issues open ones'")
         .ok()

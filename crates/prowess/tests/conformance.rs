@@ -66,6 +66,10 @@ fn m_disc_08_m_conf_15_managed_skills_are_in_the_state_directory() {
     assert_eq!(managed(older().env("OPENCLAW_STATE_DIR", "$HOME/new")), "$HOME/new/skills");
     let home = prowess().env("OPENCLAW_STATE_DIR", "$HOME/new").skill("new/skills/m", "M.", "");
     assert_eq!(listed(&home), [("m".to_owned(), "openclaw-managed".to_owned())]);
+    // The folders of other versions are named, and nothing in them is loaded.
+    let home = prowess().skill(".openclaw/managed-skills/a", "A.", "").skill(".clawdbot/skills/b", "B.", "");
+    assert_eq!(listed(&home), []);
+    home.run("skills check").ok().out_has("~/.openclaw/managed-skills").out_has("~/.clawdbot/skills");
 }
 
 #[test]
@@ -79,6 +83,7 @@ fn m_disc_25_bundled_skills_declare_their_needs() {
     assert_eq!(needs("github"), json!(["gh"]));
     assert_eq!(needs("session-logs"), json!(["jq", "rg"]));
     assert_eq!(needs("tmux"), json!(["tmux"]));
+    assert_eq!((needs("healthcheck"), needs("skill-creator")), (json!([]), json!([])));
 }
 
 #[test]
@@ -235,21 +240,23 @@ fn m_conf_16_paths_in_settings_may_begin_with_a_tilde() {
     assert_eq!((workspace(&home, ""), listed(&home).len()), ("$HOME/desk".to_owned(), 1));
 }
 
-// M-CONF-17, M-CLI-03
+// M-CONF-17, M-CLI-03, M-CLI-04
 #[test]
-fn m_conf_17_m_cli_03_setup_prepares_the_workspace_it_is_given() {
-    let home = prowess();
-    let told = home.run("setup --workspace $HOME/desk").ok();
-    for file in ["AGENTS.md", "SOUL.md", "TOOLS.md", "IDENTITY.md", "USER.md", "HEARTBEAT.md", "BOOTSTRAP.md"] {
-        assert!(home.path("desk").join(file).is_file() && told.stdout().contains(file), "{file}\n{told}");
+fn m_conf_17_m_cli_03_04_setup_and_onboard_prepare_the_workspace_they_are_given() {
+    for command in ["setup", "onboard"] {
+        let home = prowess();
+        let told = home.run(&format!("{command} --workspace $HOME/desk")).ok();
+        for file in ["AGENTS.md", "SOUL.md", "TOOLS.md", "IDENTITY.md", "USER.md", "HEARTBEAT.md", "BOOTSTRAP.md"] {
+            assert!(home.path("desk").join(file).is_file() && told.stdout().contains(file), "{file}\n{told}");
+        }
+        assert!(!home.path("desk/skills").exists());
+        assert_eq!(home.run("config get agents.defaults.workspace").ok().stdout(), "$HOME/desk\n");
     }
-    assert!(!home.path("desk/skills").exists());
-    assert_eq!(home.run("config get agents.defaults.workspace").ok().stdout(), "$HOME/desk\n");
 }
 
-// M-CLI-01, M-CLI-02
+// M-CLI-01, M-CLI-02, M-PROMPT-09
 #[test]
-fn m_cli_01_02_check_audits_what_is_in_the_prompt_and_what_is_not() {
+fn m_cli_01_02_m_prompt_09_check_audits_what_is_in_the_prompt_and_what_is_not() {
     let limits = "{ skills: { limits: { maxSkillsInPrompt: 2 }, entries: { off: { enabled: false } } } }";
     let home = prowess()
         .config(limits)
@@ -259,16 +266,102 @@ fn m_cli_01_02_check_audits_what_is_in_the_prompt_and_what_is_not() {
         .skill(".openclaw/skills/a", "Shadowed.", "")
         .skill("hidden", "H.", "disable-model-invocation: true")
         .skill("off", "O.", "")
-        .skill("unmet", "U.", "metadata: {openclaw: {requires: {bins: [absent]}}}");
+        .skill("unmet", "U.", "metadata: {openclaw: {requires: {bins: [absent]}}}")
+        .file(
+            ".openclaw/workspace/skills/mended/SKILL.md",
+            "---\nname: mended\ndescription: Use when: it rains.\ndisable-model-invocation: true\n---\n",
+        );
     home.run("skills prompt").ok().out_has("Note: 2 of 3 skills are listed").lacks("<name>c</name>");
-    let check = home.run("skills check").ok().out_has("1 left out: c").out_has("1 hidden from the model");
-    check.out_has("1 replaced by another skill of the same name");
+    let list = home.run("skills list").ok();
+    list.err_has("the model is not told about 1 skill").err_has("run prowess skills check for details");
+    let check = home.run("skills check").ok().out_has("1 left out: c").out_has("2 hidden from the model");
+    let check = check.out_has("1 replaced by another skill of the same name");
+    check.out_has("~/.openclaw/workspace/skills/mended/SKILL.md");
     let report = home.run("skills check --json").ok().json();
     assert_eq!(report["modelVisible"], json!(["a", "b", "c"]));
     assert_eq!((&report["prompt"]["dropped"], &report["disabled"]), (&json!(["c"]), &json!(["off"])));
-    assert_eq!(report["notInjected"], json!([{"name": "hidden", "reason": "disable-model-invocation"}]));
+    let hidden = |name: &str| json!({"name": name, "reason": "disable-model-invocation"});
+    assert_eq!(report["notInjected"], json!([hidden("hidden"), hidden("mended")]));
+    assert!(report["problems"].to_string().contains("mended/SKILL.md"), "{report}");
     assert_eq!(report["missingRequirements"][0]["name"], "unmet");
     assert_eq!(report["summary"]["shadowed"], 1);
+    let names = ["d", "e", "f", "g", "h"];
+    let home = names.into_iter().fold(home, |home, name| home.skill(name, "D.", ""));
+    home.run("skills check").ok().out_has("6 left out: c, d, e, f, … (2 more)");
+    home.run("skills check --all").ok().out_has("6 left out: c, d, e, f, g, h");
+}
+
+#[test]
+fn m_loop_20_no_hook_script_is_run_and_the_setting_is_reported() {
+    let model = "--model scripted:$HOME/turns.json";
+    let home = prowess()
+        .program("hook.sh", "#!/bin/sh\ntouch $HOME/ran\n")
+        .file("turns.json", json!([{"text": "done"}, {"text": "done"}]).to_string())
+        .config(
+            "{ hooks: { internal: { enabled: true, handlers: [{ event: 'command:new', module: '$HOME/hook.sh' }, \
+             { event: 'session:start', module: '$HOME/hook.sh' }] } } }",
+        );
+    home.run(&format!("run hi {model}")).ok();
+    home.run(&format!("run '/new hi' {model}")).ok();
+    assert!(!home.path("ran").exists());
+    home.run("skills check").ok().out_has("Settings without effect").out_has("hooks has no effect in prowess");
+    let report = home.run("skills check --json").ok().json();
+    assert_eq!(report["unusedSettings"][0]["path"], "hooks");
+    home.run("doctor").out_has("hooks");
+}
+
+// M-ROUTE-01, M-ROUTE-02: there is no routing yet, so the settings are unknown and the catalogue is complete.
+#[test]
+fn m_route_01_02_without_routing_the_catalogue_is_complete() {
+    let home = prowess().skill("a", "A.", "").skill("skill-router", "R.", "");
+    let shown = |home: &Prowess| home.run("skills check --json").ok().json()["modelVisible"].clone();
+    assert_eq!(shown(&home), json!(["a", "skill-router"]));
+    let home = home.config("{ skills: { dynamic: true, router: 'skill-router' } }");
+    assert_eq!(shown(&home), json!(["a", "skill-router"]));
+    let check = home.run("skills check").ok().out_has("skills.dynamic: unknown key, ignored");
+    check.out_has("skills.router: unknown key, ignored");
+}
+
+// M-INST-01, M-INST-02, M-INST-03, M-INST-04, M-INST-05, M-INST-06
+#[test]
+fn m_inst_01_02_03_04_05_06_a_person_is_told_which_command_installs_a_program() {
+    let told = |install: &str, settings: &str, brew: bool| {
+        let extra = format!("metadata: {{openclaw: {{requires: {{bins: [absent]}}, install: [{install}]}}}}");
+        let home = prowess().skill("x", "X.", &extra).config(&format!("{{ skills: {{ install: {{ {settings} }} }} }}"));
+        let home = if brew { home.bin("brew") } else { home };
+        let info = home.run("skills explain x --json").ok().json();
+        info["fixes"][0]["command"].as_str().unwrap_or_else(|| panic!("{info}")).to_owned()
+    };
+    let (formula, package) = ("{kind: brew, formula: f}", "{kind: node, package: p}");
+    assert_eq!(told(formula, "", true), "brew install f");
+    for (manager, command) in [
+        ("npm", "npm install -g --ignore-scripts p"),
+        ("pnpm", "pnpm add -g --ignore-scripts p"),
+        ("yarn", "yarn global add --ignore-scripts p"),
+        ("bun", "bun add -g --ignore-scripts p"),
+    ] {
+        assert_eq!(told(package, &format!("nodeManager: '{manager}'"), false), command);
+    }
+    assert_eq!(told("{kind: go, module: m.example/x}", "", false), "go install m.example/x");
+    assert_eq!(told("{kind: uv, package: u}", "", false), "uv tool install u");
+    assert_eq!(told("{kind: download, url: 'https://h.example/a'}", "", false), "curl -LO https://h.example/a");
+    let both = format!("{package}, {formula}");
+    assert_eq!(told(&both, "preferBrew: true", true), "brew install f");
+    assert_eq!(told(&both, "preferBrew: false", true), "npm install -g --ignore-scripts p");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn m_exec_08_what_is_meant_for_a_container_never_runs_outside_of_one() {
+    // Whether this machine has an engine or not, it has no such container.
+    let sandbox = "{ kind: 'docker', container: 'prowess-no-such-container' }";
+    let home = prowess().config(&format!("{{ tools: {{ exec: {{ security: 'full', sandbox: {sandbox} }} }} }}"));
+    let home = home.env("PATH", "/usr/bin:/bin").cwd("work");
+    home.run("exec run -- touch made").code(1);
+    assert!(!home.path("work/made").exists());
+    let home = home.config("{ tools: { exec: { security: 'full' } } }");
+    home.run("exec run -- touch made").ok();
+    assert!(home.path("work/made").exists(), "without one it is a child of ours");
 }
 
 // M-LOOP-01, M-LOOP-15
@@ -342,6 +435,26 @@ fn sources() -> Vec<(String, String)> {
     found
 }
 
+/// Whether `function` is a test in this source, and one that is run.
+fn has_test(source: &str, function: &str) -> bool {
+    let (plain, is_async) = (format!("fn {function}() {{"), format!("async fn {function}() {{"));
+    let lines: Vec<&str> = source.lines().map(str::trim).collect();
+    let is_it = |line: &str| line == plain || line == is_async;
+    lines.iter().enumerate().filter(|(_, line)| is_it(line)).any(|(at, _)| {
+        let above = lines[..at].iter().rev().take_while(|line| line.starts_with("#[") || line.starts_with("//"));
+        let marks: Vec<&&str> = above.filter(|line| line.starts_with("#[")).collect();
+        let is_marked = marks.iter().any(|mark| mark.starts_with("#[test]") || mark.starts_with("#[tokio::test"));
+        is_marked && !marks.iter().any(|mark| mark.starts_with("#[ignore"))
+    })
+}
+
+#[test]
+fn a_function_that_is_not_run_as_a_test_is_none() {
+    let source = "#[test]\nfn a() {\n}\nfn b() {\n}\n#[test]\n#[ignore = \"slow\"]\nfn c() {\n}\n\
+                  /// D.\n#[tokio::test]\nasync fn d() {\n}\n";
+    assert_eq!(["a", "b", "c", "d", "e"].map(|name| has_test(source, name)), [true, false, false, true, false]);
+}
+
 #[test]
 fn every_claim_has_an_id_of_its_own_and_a_test_that_exists() {
     let (rows, sources) = (rows(), sources());
@@ -351,14 +464,14 @@ fn every_claim_has_an_id_of_its_own_and_a_test_that_exists() {
         let well_formed =
             id.rsplit_once('-').is_some_and(|(_, number)| number.len() == 2 && number.parse::<u8>().is_ok());
         assert!(well_formed && seen.insert(id), "{id} is malformed or there twice");
-        assert!(["follow", "differ"].iter().any(|word| decision.starts_with(word)), "{id}: {decision}");
-        if test.starts_with('–') {
-            assert!(test == "–" || test.starts_with("– later: M-"), "{id}: {test}");
+        assert!(["follow", "differ", "later:"].iter().any(|word| decision.starts_with(word)), "{id}: {decision}");
+        if test == "–" {
+            assert!(decision.starts_with("later:"), "{id} is promised and has no test");
             continue;
         }
         for named in test.split(", ") {
             let (file, function) = named.trim_matches('`').split_once("::").unwrap_or_else(|| panic!("{id}: {test}"));
-            let is_there = |(name, text): &(String, String)| name == file && text.contains(&format!("fn {function}("));
+            let is_there = |(name, text): &(String, String)| name == file && has_test(text, function);
             assert!(sources.iter().any(is_there), "{id}: there is no test {named}");
         }
     }

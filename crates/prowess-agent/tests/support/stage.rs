@@ -176,6 +176,11 @@ impl Tool for Prop {
 
 /// Skills by name and the rest of their frontmatter.
 pub(crate) fn skills(dir: &Path, skills: &[(&str, &str)]) -> SkillSet {
+    filtered_skills(dir, skills, &Filters::default())
+}
+
+/// The same, as far as `filters` let them through.
+pub(crate) fn filtered_skills(dir: &Path, skills: &[(&str, &str)], filters: &Filters) -> SkillSet {
     let candidates = skills.iter().map(|(name, extra)| {
         let file = dir.join(name).join("SKILL.md");
         let text = format!("---\nname: {name}\ndescription: About {name}.\n{extra}\n---\n# {name}\n\nDo {name}.\n");
@@ -185,8 +190,8 @@ pub(crate) fn skills(dir: &Path, skills: &[(&str, &str)]) -> SkillSet {
         Candidate { dir: skill.dir().to_owned(), tier: skill.tier, outcome: Ok(skill.into()) }
     });
     let finding = Finding { candidates: candidates.collect(), problems: Vec::new() };
-    let (world, config, filters) = (World::default(), SkillsConfig::default(), Filters::default());
-    let gate = Gate { world: &world, config: &config, filters: &filters };
+    let (world, config) = (World::default(), SkillsConfig::default());
+    let gate = Gate { world: &world, config: &config, filters };
     let budget = Budget::from(&prowess_skills::Limits::default());
     let snapshot = Snapshot::take(&Catalog::merge(vec![finding]), &gate, None, &budget);
     let commands = commands(snapshot.skills().iter().map(AsRef::as_ref), RESERVED);

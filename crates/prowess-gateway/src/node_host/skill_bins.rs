@@ -149,6 +149,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_answer_counts_for_a_while_and_no_longer() {
+        let told = Instant::now();
+        let kept = Kept { until: Some(told + LIFETIME), ..Kept::default() };
+        assert!(!Kept::default().is_fresh(told), "nobody was asked yet");
+        assert!(kept.is_fresh(told) && kept.is_fresh(told + LIFETIME / 2));
+        assert!(!kept.is_fresh(told + LIFETIME), "it is asked again");
+    }
+
+    #[test]
     fn what_is_not_there_is_looked_for_now_and_then_and_what_is_there_once() {
         let tree = Tree::new().file("bin/there", "").file("bin/late", "");
         let programs = tree.root().join("bin");
