@@ -360,7 +360,11 @@ async fn a_node_speaks_only_of_runs_that_it_was_sent_and_only_to_their_session()
     let denied = format!("Exec denied (node={} id=run-2, allowlist-miss): id", node.id);
     until("and the refusal", async || history("agent:main:mine").await.contains(&denied)).await;
     let heard = history("agent:main:mine").await;
-    assert_eq!(heard.matches("\"text\":\"Exec finished").count(), 1, "{heard}");
+    assert_eq!(
+        heard.matches(r#""toolName":"exec","content":[{"type":"text","text":"Exec finished"#).count(),
+        1,
+        "{heard}"
+    );
     assert!(heard.contains("all well") && !heard.contains("\\u001b") && !heard.contains("twice"), "{heard}");
     assert!(!history("agent:main:other").await.contains("Exec"));
     room.running.end().await;

@@ -1,5 +1,6 @@
 //! HTTP: agents and tools, as programs for OpenAI's formats call them.
 
+use prowess_gateway::client::Event;
 use prowess_testkit::{Answer as Says, Chunking, Heard, ModelServer, Tree, Turn, cases};
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
@@ -184,6 +185,38 @@ async fn an_answer_is_streamed_to_its_end() {
     hall.end().await;
 }
 
+/// Answers that break are asked for again, and the model may have a stand-in; programs see one answer.
+#[tokio::test]
+async fn what_breaks_is_never_part_of_an_answer() {
+    let whole = Turn::text("The first half of an answer that breaks.");
+    let cut = Turn::Cut { turn: Box::new(whole), after: 900 };
+    let stand_in = ModelServer::answering(Chunking::Whole, |_| Turn::text("Whole."));
+    let broken = ModelServer::answering(Chunking::Bytes(100), move |_| cut.clone());
+    let more = json!({
+        "models": {"providers": {"spare": {
+            "baseUrl": stand_in.base_url(), "api": "openai-completions", "apiKey": "sk-canary-4712",
+            "models": [{"id": "m", "contextWindow": 64_000, "maxTokens": 2_000}],
+        }}},
+        "agents": {"defaults": {"model": {"primary": "fake/m", "fallbacks": ["spare/m"]}}},
+    });
+    let hall = Hall::open(Tree::new(), &open_to_programs(&broken, more)).await;
+    let client = hall.operator().await;
+    let mut ears = Ears::of(&client);
+    for is_streamed in [true, false] {
+        let mut body = question("go");
+        body["stream"] = is_streamed.into();
+        let answer = post(&hall, CHAT, &body).await;
+        assert!(answer.body.contains("Whole.") && !answer.body.contains("first"), "{}", answer.body);
+        let body = json!({"model": "openclaw", "input": "go", "stream": is_streamed});
+        let answer = post(&hall, RESPONSES, &body).await;
+        assert!(answer.body.contains("Whole.") && !answer.body.contains("first"), "{}", answer.body);
+    }
+    assert!(broken.requests().len() >= 4, "it was asked");
+    let told = ears.rest();
+    assert!(!told.is_empty() && !told.iter().any(|event| event.payload.to_string().contains("first")), "{told:?}");
+    hall.end().await;
+}
+
 #[tokio::test]
 async fn responses_are_answered_whole_as_well() {
     let model = ModelServer::script([Turn::text("Yes."), Turn::status(401, r#"{"error":{"message":"no key"}}"#)]);
@@ -243,7 +276,12 @@ async fn who_hangs_up_ends_the_run() {
         body["stream"] = is_streamed.into();
         let headers = [("authorization", bearer.as_str()), ("x-openclaw-session-key", "programs")];
         let mut socket = send(hall.running.address, "POST", CHAT, &headers, &body.to_string()).await;
-        ears.until("words", |event| event.payload["stream"] == "assistant").await;
+        // The program that wants the whole answer at once hears nothing before its end, and nor does anyone else.
+        let begins = |event: &Event| match is_streamed {
+            true => event.payload["stream"] == "assistant",
+            false => event.payload["data"]["phase"] == "start",
+        };
+        ears.until("work", begins).await;
         if is_streamed {
             let mut some = [0; 64];
             assert!(socket.read(&mut some).await.expect("bytes") > 0, "the answer has begun");

@@ -16,6 +16,11 @@ fn last(request: &RecordedRequest) -> String {
     heard.iter().rev().find(is_it).map(|heard| heard.text().to_owned()).unwrap_or_default()
 }
 
+/// Whether a tool said so.
+fn was_told(request: &RecordedRequest, text: &str) -> bool {
+    request.heard().iter().any(|heard| matches!(heard, Heard::Result(told) if told.contains(text)))
+}
+
 /// A model that has a sub-agent do the task with these arguments, when it is asked to.
 fn delegating(arguments: Value) -> ModelServer {
     ModelServer::answering(Chunking::Whole, move |request| match last(request) {
@@ -116,7 +121,7 @@ async fn stopping_a_session_stops_those_that_work_for_it() {
     let model = ModelServer::answering(Chunking::Whole, |request| match last(request) {
         text if text.contains("delegate") => Turn::call("c1", "sessions_spawn", json!({"task": "work for ever"})),
         text if text.contains("work for ever") => crate::hall::endless(),
-        text if text.contains("was stopped") => Turn::text("It was stopped."),
+        _ if was_told(request, "was stopped") => Turn::text("It was stopped."),
         _ => Turn::text("I wait."),
     });
     let hall = Hall::open(Tree::new(), &config(&model, json!({}))).await;

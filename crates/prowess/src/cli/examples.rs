@@ -132,6 +132,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     ("approvals revoke", &[("prowess approvals revoke curl", "")]),
+    ("approvals log", &[("prowess approvals log", "who allowed what on a gateway, and when")]),
     ("approvals path", &[("prowess approvals path", "")]),
     ("approvals watch", &[("prowess approvals watch", "answer a gateway's questions here")]),
     ("approvals resolve", &[("prowess approvals resolve 3f2a91c0 allow-once", "")]),
