@@ -19,10 +19,13 @@ use crate::tool::ToolSpec;
 /// How many calls one reply may make.
 const MAX_CALLS: usize = 1_000;
 
-/// How much text a live attempt has, and how long ago its first piece came, before it is told: what breaks, mostly
+/// How much text a live attempt has, and how long ago its first piece came, before it is sent: what breaks, mostly
 /// breaks early.
 const HOLD_CHARS: usize = 256;
 const HOLD_TIME: Duration = Duration::from_millis(300);
+
+/// How long shorter text is held: a model that is slow, or stalls, is heard after this.
+const HOLD_SHORT: Duration = Duration::from_secs(2);
 
 /// What came of asking.
 pub(super) enum Asked {
@@ -220,10 +223,11 @@ impl Attempt {
     /// When it is told although it is not complete; nothing if it is not time yet, or told already.
     fn due(&self) -> Option<Instant> {
         let may_tell = match (self.listening, self.delivery) {
-            (Listening::Yes, Delivery::Live) => !self.is_told && self.chars >= HOLD_CHARS,
+            (Listening::Yes, Delivery::Live) => !self.is_told,
             (Listening::No, _) | (Listening::Yes, Delivery::Whole) => false,
         };
-        self.since.filter(|_| may_tell).map(|since| since + HOLD_TIME)
+        let hold = if self.chars >= HOLD_CHARS { HOLD_TIME } else { HOLD_SHORT };
+        self.since.filter(|_| may_tell).map(|since| since + hold)
     }
 
     /// Tells what is held. From here on it cannot be taken back.
