@@ -1,9 +1,17 @@
 //! Which skills does a channel, group or topic allow?
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::KeyPath;
 use crate::tree::{lookup, names};
+
+/// Where the entries for one kind of conversation are, below a channel.
+const SECTIONS: [(&str, &[&str]); 4] = [
+    ("group", &["groups", "rooms"]),
+    ("channel", &["channels", "groups", "rooms"]),
+    ("direct", &["direct", "dms"]),
+    ("dm", &["direct", "dms"]),
+];
 
 /// The `skills` list at `place` below `channels`, such as `telegram.groups.123`.
 ///
@@ -14,11 +22,58 @@ pub fn channel_skills(tree: &Value, place: &KeyPath) -> Option<Vec<String>> {
     names(entry.get("skills")?)
 }
 
+/// The list that applies to the session of a channel, by the part of its key behind the agent: `telegram:group:-100`,
+/// `telegram:group:-100:topic:7`, `discord:channel:5` or, with an account, `telegram:work:direct:42`.
+///
+/// A topic without a list has that of its group. `*` stands for every group that is not listed.
+#[must_use]
+pub fn session_skills(tree: &Value, session: &str) -> Option<Vec<String>> {
+    let parts: Vec<&str> = session.split(':').collect();
+    let (channel, account, rest) = match parts.as_slice() {
+        [channel, kind, rest @ ..] if sections(kind).is_some() => (*channel, None, (*kind, rest)),
+        [channel, account, kind, rest @ ..] if sections(kind).is_some() => (*channel, Some(*account), (*kind, rest)),
+        _ => return None,
+    };
+    let (kind, [id, rest @ ..]) = rest else { return None };
+    let channel = entry(tree.get("channels")?.as_object()?, channel)?;
+    let own = account.and_then(|account| entry(channel.get("accounts")?.as_object()?, account));
+    let place = [own, Some(channel)].into_iter().flatten().find_map(|base| place(base, kind, id))?;
+    let topic = match rest {
+        ["topic" | "thread", topic, ..] => place.get("topics").and_then(|topics| listed(topics, topic)),
+        _ => None,
+    };
+    [topic, Some(place)].into_iter().flatten().find_map(|place| names(place.get("skills")?))
+}
+
+fn sections(kind: &str) -> Option<&'static [&'static str]> {
+    SECTIONS.iter().find(|(name, _)| *name == kind).map(|(_, sections)| *sections)
+}
+
+/// The entry of one group, channel or person. Those of a Discord channel are inside of its guild.
+fn place<'a>(base: &'a Value, kind: &str, id: &str) -> Option<&'a Value> {
+    let own = sections(kind)?.iter().find_map(|section| listed(base.get(section)?, id));
+    own.or_else(|| {
+        let guilds = base.get("guilds").filter(|_| kind == "channel")?.as_object()?;
+        let channels = || guilds.values().filter_map(|guild| guild.get("channels")?.as_object());
+        channels().find_map(|channels| entry(channels, id)).or_else(|| channels().find_map(|all| all.get("*")))
+    })
+}
+
+fn listed<'a>(section: &'a Value, id: &str) -> Option<&'a Value> {
+    let section = section.as_object()?;
+    entry(section, id).or_else(|| section.get("*"))
+}
+
+/// Session keys are in lower case, ids in the configuration may not be.
+fn entry<'a>(section: &'a Map<String, Value>, id: &str) -> Option<&'a Value> {
+    section.get(id).or_else(|| section.iter().find(|(name, _)| name.to_lowercase() == id).map(|(_, entry)| entry))
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
-    use super::channel_skills;
+    use super::{channel_skills, session_skills};
 
     fn list(names: &[&str]) -> Vec<String> {
         names.iter().map(|&name| name.to_owned()).collect()
@@ -35,5 +90,45 @@ mod tests {
         assert_eq!(check("telegram.groups.-100.topics.7"), Some(vec![]));
         assert_eq!(check("telegram.groups.2"), None);
         assert_eq!(check("slack.channels.x"), None);
+    }
+
+    #[test]
+    fn finds_the_list_of_a_session() {
+        let tree = json!({ "channels": {
+            "telegram": {
+                "groups": {
+                    "-100": { "skills": ["a"], "topics": { "7": { "skills": [] }, "8": {} } },
+                    "2": {},
+                    "*": { "skills": ["any"] },
+                },
+                "direct": { "42": { "skills": ["d"] } },
+                "accounts": { "work": { "groups": { "-100": { "skills": ["w"] } } } },
+            },
+            "discord": { "guilds": { "1": { "channels": { "5": { "skills": ["c"] } } } } },
+            "slack": { "channels": { "C0A": { "skills": ["s"] } } },
+        } });
+        let some = |names: &[&str]| Some(list(names));
+        let table = [
+            ("telegram:group:-100", some(&["a"])),
+            ("telegram:group:-100:topic:7", some(&[])),
+            ("telegram:group:-100:topic:8", some(&["a"])),
+            ("telegram:group:-100:topic:9", some(&["a"])),
+            ("telegram:group:2", None),
+            ("telegram:group:3", some(&["any"])),
+            ("telegram:work:group:-100", some(&["w"])),
+            ("telegram:work:direct:42", some(&["d"])),
+            ("telegram:direct:43", None),
+            ("discord:channel:5", some(&["c"])),
+            ("discord:channel:6", None),
+            ("slack:channel:c0a", some(&["s"])),
+            ("slack:channel:c0a:thread:1.2", some(&["s"])),
+            ("telegram:group", None),
+            ("main", None),
+            ("subagent:1", None),
+            ("other:group:1", None),
+        ];
+        for (session, expected) in table {
+            assert_eq!(session_skills(&tree, session), expected, "{session}");
+        }
     }
 }

@@ -46,7 +46,7 @@ mod variables;
 mod warning;
 
 pub use agent::{Agent, AgentId, Agents, UnknownAgent};
-pub use channel::channel_skills;
+pub use channel::{channel_skills, session_skills};
 pub use config::{Config, FlagError, Layer, Layered, LoadError};
 pub use edit::{Change, ConfigFile, EditError, Edited};
 pub use env::Env;

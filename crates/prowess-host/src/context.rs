@@ -179,6 +179,14 @@ impl View {
         Ok(Self { context, settings, filters, catalog, world, skill_env, problems, roots })
     }
 
+    /// The same, with the list of a channel: only skills on it are offered.
+    #[must_use]
+    pub fn with_channel(&self, list: Vec<String>) -> Self {
+        let mut view = self.clone();
+        view.filters.channel = Filter::only(list);
+        view
+    }
+
     /// Who may be offered.
     #[must_use]
     pub fn gate(&self) -> Gate<'_> {

@@ -11,7 +11,8 @@ use prowess_agent::model::Thinking;
 use prowess_agent::session::{OpenError, SessionKey};
 use prowess_agent::skills::SkillStore;
 use prowess_agent::{Conversation, Delivery};
-use prowess_host::{Opened, Parts, Reads, View, Wanted, agent};
+use prowess_config::session_skills;
+use prowess_host::{Opened, Parts, Reads, View, Wanted, agent, skills};
 use serde_json::Value;
 use thiserror::Error;
 
@@ -41,8 +42,10 @@ pub(super) struct Open {
     /// Whether clients are shown what tools give back.
     pub(super) is_full: bool,
     home: Arc<AgentHome>,
-    /// The skills of a session that does not notice changes; nothing when it does.
+    /// The skills of a session that does not notice changes, or whose channel has a list; otherwise nothing.
     own_skills: Option<SkillStore>,
+    /// What `own_skills` were made from.
+    view: Arc<View>,
     /// What the conversation was opened with.
     config: Value,
     wanted: Wanted,
@@ -84,18 +87,25 @@ impl Open {
         let wanted = wanted(key, asked, &entry);
         let is_full = is_full(&entry, config);
         let watches = config["skills"]["load"]["watch"] != false;
+        let narrowed = || Some(skills(&view.with_channel(session_skills(config, key.rest())?)));
         if let Some(old) = old {
             if old.config == *config && old.wanted == wanted {
-                return Ok(Self { is_full, ..old });
+                if watches
+                    && !Arc::ptr_eq(&old.view, &view)
+                    && let (Some(own), Some(skills)) = (&old.own_skills, narrowed())
+                {
+                    own.replace(skills);
+                }
+                return Ok(Self { is_full, view, ..old });
             }
             let announced = old.conversation.announced().clone();
-            let own = old.own_skills.clone();
+            let own = if watches { narrowed().map(SkillStore::new) } else { old.own_skills.clone() };
             // It has to let go of the transcript before it can be opened again.
             drop(old);
-            let opened = Self::take(gateway, key, home, &view, wanted, own.filter(|_| !watches))?;
+            let opened = Self::take(gateway, key, home, &view, wanted, own)?;
             return Ok(Self { conversation: opened.conversation.having_announced(announced), is_full, ..opened });
         }
-        let own = fresh.filter(|_| !watches);
+        let own = narrowed().map(SkillStore::new).or(fresh.filter(|_| !watches));
         let opened = Self::take(gateway, key, home, &view, wanted, own)?;
         let announced = gateway.runs.announced.take(key);
         Ok(Self { conversation: opened.conversation.having_announced(announced), is_full, ..opened })
@@ -105,7 +115,7 @@ impl Open {
         gateway: &Arc<Gateway>,
         key: &SessionKey,
         home: Arc<AgentHome>,
-        view: &View,
+        view: &Arc<View>,
         wanted: Wanted,
         own_skills: Option<SkillStore>,
     ) -> Result<Self, NotReady> {
@@ -129,7 +139,7 @@ impl Open {
             tracing::warn!(session = %key, "{mended}");
         }
         let config = view.context.config.tree().clone();
-        Ok(Self { conversation, is_full: false, home, own_skills, config, wanted })
+        Ok(Self { conversation, is_full: false, home, own_skills, view: Arc::clone(view), config, wanted })
     }
 }
 

@@ -272,6 +272,46 @@ async fn what_a_channel_hands_over_goes_to_the_session_of_its_chat() {
 }
 
 #[tokio::test]
+async fn a_topic_offers_only_the_skills_on_its_list() {
+    let skill = |name: &str| format!("---\nname: {name}\ndescription: what {name} does\n---\n");
+    let place = |name: &str| format!(".openclaw/workspace/skills/{name}/SKILL.md");
+    let tree = Tree::new().file(&place("alpha"), skill("alpha")).file(&place("beta"), skill("beta"));
+    let model = echo();
+    let lists = json!({"channels": {"telegram": {"groups": {"-9": {"skills": ["alpha", "gamma"], "topics": {"7": {"skills": []}}}}}}});
+    let hall = Hall::open(tree, &config(&model, lists)).await;
+    let client = hall.operator().await;
+    let mut ears = Ears::of(&client);
+    let group = "agent:main:telegram:group:-9";
+    let mut number = 0;
+    let mut offered = async |key: &str| {
+        number += 1;
+        let run = format!("r{number}");
+        client.call("chat.send", said(key, "hello", &run)).await.expect("started");
+        ears.until_chat(&run, "final").await;
+        let system = model.requests().pop().expect("a request").system();
+        ["alpha", "beta", "gamma"]
+            .into_iter()
+            .filter(|name| system.contains(&format!("what {name} does")))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(offered("main").await, ["alpha", "beta"]);
+    assert_eq!(offered(group).await, ["alpha"]);
+    assert_eq!(offered(&format!("{group}:topic:7")).await, [""; 0]);
+    assert_eq!(offered("agent:main:telegram:group:-8").await, ["alpha", "beta"]);
+    // A skill that is added later is seen in the session that is open, if it is on the list.
+    for name in ["gamma", "delta"] {
+        let file = hall.tree.path(&place(name));
+        std::fs::create_dir_all(file.parent().expect("a folder")).expect("made");
+        std::fs::write(file, skill(name)).expect("written");
+    }
+    assert_eq!(offered(group).await, ["alpha", "gamma"]);
+    client.call("chat.send", said(group, "/beta do it", "not-listed")).await.expect("started");
+    let heard = ears.until_chat("not-listed", "final").await;
+    assert!(!heard.iter().any(|event| event.payload["stream"] == "skill"), "not by its command either: {heard:?}");
+    hall.end().await;
+}
+
+#[tokio::test]
 async fn a_new_session_begins_with_a_word() {
     let model = echo();
     let hall = Hall::open(Tree::new(), &config(&model, json!({}))).await;
@@ -314,7 +354,7 @@ async fn what_makes_no_sense_is_refused() {
         (
             "agent",
             json!({"message": "hi", "idempotencyKey": "a", "attachments": [{"type": "image"}]}),
-            "attachments cannot be sent here; put the file into the workspace and name it in the message",
+            "attachment 1: content must be base64",
         ),
         ("chat.send", said("main", " ", "a"), "message or attachment required"),
         ("chat.send", said("main", "a\0b", "a"), "message must not contain null bytes"),
