@@ -12,7 +12,7 @@ use crate::hub::{Audience, Urgency};
 use crate::params::{
     ANY, ANY_TEXT, BOOL, Shape, TEXT, integer_from, integer_within, list, optional, required, shape, text_up_to,
 };
-use crate::runs::history::{MAX_IMAGES, shown};
+use crate::runs::history::{HistoryQuery, MAX_IMAGES, shown};
 use crate::runs::{Asked, How, Started, State, Why, Wish, means_stop};
 use crate::scope::{Access, Scope};
 use crate::wire::Refusal;
@@ -26,10 +26,14 @@ pub(super) const METHODS: &[Method] = &[
 ];
 
 /// How many messages are shown unless somebody says.
-const MESSAGES: u64 = 200;
+const MESSAGES: usize = 200;
 
-const HISTORY: Shape =
-    shape(&[required("sessionKey", TEXT), optional("limit", integer_within(1, 1_000)), optional("images", BOOL)]);
+const HISTORY: Shape = shape(&[
+    required("sessionKey", TEXT),
+    optional("limit", integer_within(1, 1_000)),
+    optional("cursor", integer_from(0)),
+    optional("images", BOOL),
+]);
 
 const ABORT: Shape = shape(&[required("sessionKey", TEXT), optional("runId", TEXT)]);
 
@@ -59,13 +63,22 @@ async fn history(ask: Ask) -> Answer {
         let entry = entry.unwrap_or_default();
         // One that has no transcript yet has said nothing.
         let messages = store.read(&key.to_string()).map(|stored| stored.conversation).unwrap_or_default();
-        let limit = usize::try_from(params["limit"].as_u64().unwrap_or(MESSAGES)).unwrap_or(usize::MAX);
+        let number = |name: &str| params[name].as_u64().map(|number| usize::try_from(number).unwrap_or(usize::MAX));
+        let query = HistoryQuery {
+            limit: number("limit").unwrap_or(MESSAGES),
+            before: number("cursor").unwrap_or(usize::MAX),
+            room_for_images: if params["images"] == true { MAX_IMAGES } else { 0 },
+        };
+        let page = shown(messages, query);
         let mut answer = json!({
             "sessionKey": params["sessionKey"],
-            "messages": shown(messages, limit, if params["images"] == true { MAX_IMAGES } else { 0 }),
+            "messages": page.messages,
             "thinkingLevel": entry["thinkingLevel"].as_str().unwrap_or("off"),
             "runIds": runs,
         });
+        if page.before > 0 {
+            answer["nextCursor"] = page.before.into();
+        }
         for field in ["sessionId", "verboseLevel"] {
             if let Some(value) = entry.get(field) {
                 answer[field] = value.clone();

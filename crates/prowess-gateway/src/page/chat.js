@@ -16,7 +16,7 @@ export function make(app, panel) {
   // Kept from now on: a draft of a person who signed out is not given to the next one.
   const { kept } = app;
   const self = {
-    stale: true, session: kept.session, followed: undefined, run: undefined, over: undefined, own: new Set(), lost: undefined,
+    stale: true, session: kept.session, followed: undefined, run: undefined, over: undefined, own: new Set(), lost: undefined, past: [],
     commands: [], at: 0, found: [],
   };
   const store = questionsOf(app);
@@ -95,10 +95,28 @@ export function make(app, panel) {
     if (self.session !== session) return;
     const over = Array.isArray(past.runIds) && past.runIds.length === 0;
     if (past.runIds?.length) alive(past.runIds[0]);
-    talk.history(past.messages ?? [], { over });
+    self.past = past.messages ?? [];
+    talk.history(self.past, { over, earlier: past.nextCursor && (() => earlier(session, past.nextCursor)) });
     for (const entry of store.list()) asked(entry);
     restore(self.lost);
     self.lost = undefined;
+  }
+
+  /** Puts older messages before those that are shown, and keeps what the person looks at in its place. */
+  async function earlier(session, cursor) {
+    try {
+      const older = await app.link.call("chat.history", { sessionKey: session, limit: PAST, images: true, cursor });
+      if (self.session !== session) return;
+      if (self.run) return app.say("Wait for the answer, then try again.");
+      const below = log.scrollHeight - log.scrollTop;
+      self.past = [...(older.messages ?? []), ...self.past];
+      talk.history(self.past, { over: true, earlier: older.nextCursor && (() => earlier(session, older.nextCursor)) });
+      for (const entry of store.list()) asked(entry);
+      log.scrollTop = log.scrollHeight - below;
+      log.focus();
+    } catch (error) {
+      app.failed(error);
+    }
   }
 
   /** Shows what this page knows of a turn that was cut off, as far as the gateway has not stored it. */

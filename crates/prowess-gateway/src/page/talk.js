@@ -52,7 +52,7 @@ export class Talk {
   }
 
   /** Shows what was said before in place of all that was shown. `over` says that no turn goes on. */
-  history(messages, { over = false } = {}) {
+  history(messages, { over = false, earlier } = {}) {
     const log = this.#log;
     const [follows, top] = [this.#follows(), log.scrollTop];
     for (const [id, { node }] of this.#calls) this.#open[node.open ? "add" : "delete"](id);
@@ -60,7 +60,7 @@ export class Talk {
     this.#calls.clear();
     this.#runs.clear();
     this.#last = undefined;
-    put(log);
+    put(log, earlier && button("Show earlier messages", earlier, { class: "earlier small" }));
     const parts = read(messages);
     for (const part of parts) this.#past(part);
     if (!parts.length) put(log, nothing("How can I help?", "Write a message, drop in an image, or type / for the commands of skills."));

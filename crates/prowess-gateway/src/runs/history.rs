@@ -18,13 +18,33 @@ pub(crate) const MAX_IMAGES: usize = 8 * 1024 * 1024;
 /// What stands in the place of a message that is too large.
 const TOO_LARGE: &str = "[chat.history omitted: message too large]";
 
-/// The last `limit` messages, as they are shown, with images as far as there is `room_for_images`, in bytes.
-pub(crate) fn shown(messages: Vec<Value>, limit: usize, mut room_for_images: usize) -> Vec<Value> {
-    let messages: Vec<Value> = messages.into_iter().filter(|message| message["display"] != false).collect();
-    let from = messages.len().saturating_sub(limit);
+/// Which messages are shown.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct HistoryQuery {
+    /// How many at most.
+    pub(crate) limit: usize,
+    /// Only those before this one, counted from the first of the session.
+    pub(crate) before: usize,
+    /// How much room there is for their images, in bytes of base64.
+    pub(crate) room_for_images: usize,
+}
+
+/// Messages as they are shown, and how many there are before them.
+#[derive(Debug)]
+pub(crate) struct HistoryPage {
+    pub(crate) messages: Vec<Value>,
+    pub(crate) before: usize,
+}
+
+/// The newest messages that are asked for, the oldest of them first.
+pub(crate) fn shown(messages: Vec<Value>, query: HistoryQuery) -> HistoryPage {
+    let HistoryQuery { limit, before, mut room_for_images } = query;
+    let mut messages: Vec<Value> = messages.into_iter().filter(|message| message["display"] != false).collect();
+    messages.truncate(before);
+    let end = messages.len();
     let mut room = MAX_ANSWER;
     let mut kept: Vec<Value> = Vec::new();
-    for mut message in messages.into_iter().skip(from).rev() {
+    for mut message in messages.into_iter().rev().take(limit) {
         let images = image_bytes(&message);
         match room_for_images.checked_sub(images) {
             Some(left) => room_for_images = left,
@@ -39,7 +59,7 @@ pub(crate) fn shown(messages: Vec<Value>, limit: usize, mut room_for_images: usi
         kept.push(message);
     }
     kept.reverse();
-    kept
+    HistoryPage { before: end - kept.len(), messages: kept }
 }
 
 fn image_bytes(message: &Value) -> usize {
@@ -137,6 +157,10 @@ pub(crate) fn words(message: &Value) -> String {
 mod tests {
     use super::*;
 
+    fn newest(messages: Vec<Value>, limit: usize, room_for_images: usize) -> Vec<Value> {
+        shown(messages, HistoryQuery { limit, before: usize::MAX, room_for_images }).messages
+    }
+
     #[test]
     fn only_what_is_for_people_is_shown() {
         let message = json!({
@@ -155,18 +179,18 @@ mod tests {
                 {"type": "image", "mimeType": "image/png", "omitted": true, "bytes": 4},
             ],
         });
-        assert_eq!(shown(vec![message.clone()], 10, 3), [expected]);
-        assert_eq!(shown(vec![message], 10, 4)[0]["content"][2]["data"], "abcd");
+        assert_eq!(newest(vec![message.clone()], 10, 3), [expected]);
+        assert_eq!(newest(vec![message], 10, 4)[0]["content"][2]["data"], "abcd");
     }
 
     #[test]
     fn long_texts_are_cut_and_large_messages_replaced() {
         let long = json!({"role": "user", "content": "ä".repeat(MAX_TEXT + 1)});
-        let cut = shown(vec![long], 1, 0);
+        let cut = newest(vec![long], 1, 0);
         assert!(cut[0]["content"].as_str().is_some_and(|text| text.ends_with("ä\n...(truncated)...")));
         let blocks: Vec<Value> = (0..20).map(|_| json!({"type": "text", "text": "x".repeat(MAX_TEXT)})).collect();
         let large = json!({"role": "toolResult", "content": blocks, "timestamp": 7});
-        let small = shown(vec![large], 1, 0);
+        let small = newest(vec![large], 1, 0);
         assert_eq!(small[0]["content"][0]["text"], TOO_LARGE);
         assert_eq!(small[0]["timestamp"], 7);
     }
@@ -175,10 +199,25 @@ mod tests {
     fn the_newest_are_kept_and_all_of_it_is_bounded() {
         let one = |number: usize| json!({"role": "user", "content": format!("{number} {}", "x".repeat(MAX_TEXT - 10))});
         let messages: Vec<Value> = (0..600).map(one).collect();
-        assert_eq!(shown(messages.clone(), 3, 0), messages[597..]);
-        let all = shown(messages.clone(), 600, 0);
+        assert_eq!(newest(messages.clone(), 3, 0), messages[597..]);
+        let all = newest(messages.clone(), 600, 0);
         assert!(Value::from(all.clone()).to_string().len() <= MAX_ANSWER + 2);
         assert!(all.len() > 400);
         assert_eq!(all.last(), messages.last());
+    }
+
+    #[test]
+    fn pages_go_back_to_the_first_message() {
+        let messages: Vec<Value> =
+            (0..7).map(|number| json!({"role": "user", "content": number.to_string()})).collect();
+        let mut query = HistoryQuery { limit: 3, before: usize::MAX, room_for_images: 0 };
+        let mut pages = Vec::new();
+        while query.before > 0 {
+            let page = shown(messages.clone(), query);
+            query.before = page.before;
+            pages.push(page.messages);
+        }
+        pages.reverse();
+        assert_eq!((pages.concat(), pages.len()), (messages, 3));
     }
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::visibility::may_see;
 use super::{Act, Here};
 use crate::aside::blocking;
-use crate::runs::history::shown;
+use crate::runs::history::{HistoryQuery, shown};
 use crate::runs::listing::{Filter, Row, rows};
 use crate::runs::{Asked, Begin, How, Wish};
 
@@ -124,7 +124,9 @@ fn history(here: &Here) -> Result<Value, String> {
         messages.retain(|message| message["role"] != "toolResult");
     }
     let limit = here.number("limit").unwrap_or(MESSAGES.0).clamp(1, MESSAGES.1);
-    let messages = shown(messages, usize::try_from(limit).unwrap_or(usize::MAX), 0);
+    let query =
+        HistoryQuery { limit: usize::try_from(limit).unwrap_or(usize::MAX), before: usize::MAX, room_for_images: 0 };
+    let messages = shown(messages, query).messages;
     Ok(json!({"sessionKey": row.key.to_string(), "messages": messages}))
 }
 
