@@ -1,18 +1,15 @@
 //! `health`, `status` and their kind: is the gateway well, and what goes on in it?
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use prowess_agent::message::now;
-use prowess_agent::session::Sessions;
 use prowess_exec::sandbox::{Kind, Sandbox, Survey};
 use prowess_host::Context;
 use prowess_policy::ExecSettings;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{Answer, Ask, Method, method};
 use crate::aside::blocking;
@@ -40,15 +37,12 @@ const YOUNG: u64 = 1_000;
 const RECENT: usize = 5;
 const RECENT_IN_STATUS: usize = 10;
 
-/// How much of an index of sessions is read.
-const MAX_INDEX: u64 = 64 * 1024 * 1024;
-
 /// How the gateway is, as far as it is known; what is known is found out again beside that. Who wants to wait for what is
 /// true now says so.
 async fn health(ask: Ask) -> Answer {
     let gateway = ask.gateway;
     let known = gateway.presence.health();
-    let age = known["ts"].as_u64().map(|at| now().saturating_sub(at));
+    let age = known["ts"].as_u64().and_then(|at| age(at, now()));
     let is_told = age.is_some_and(|age| u128::from(age) < EVERY.as_millis()) && ask.request.params["probe"] != true;
     if !is_told {
         return renew(&gateway).await;
@@ -64,13 +58,21 @@ async fn health(ask: Ask) -> Answer {
     Ok(known)
 }
 
-/// Tells operators every minute how the gateway is, until it ends.
+/// How old something from `then` is, in milliseconds; nothing if the clock was set back since, so that it is not known.
+fn age(then: u64, now: u64) -> Option<u64> {
+    now.checked_sub(then)
+}
+
+/// Tells operators every minute how the gateway is, and brings the indexes of sessions up to date on disk, until it ends.
 pub(crate) async fn keep_telling(gateway: Arc<Gateway>) {
     loop {
         tokio::select! {
             () = gateway.stop.cancelled() => return,
             () = tokio::time::sleep(EVERY) => {}
         }
+        let settling = Arc::clone(&gateway);
+        // It reports what it cannot write itself.
+        let _ = blocking(move || settling.agents.settle()).await;
         if let Some(health) = look(&gateway).await {
             gateway.hub.tell(Audience::Operators, "health", &health, Urgency::Droppable);
         }
@@ -97,7 +99,7 @@ pub(crate) fn snapshot(gateway: &Gateway) -> Result<Value, Refusal> {
     let mut agents = Vec::new();
     let mut of_default = Value::Null;
     for id in names {
-        let (path, index) = index(&context, &id);
+        let (path, index) = index(gateway, &id)?;
         let sessions = json!({"path": path, "count": index.len(), "recent": recent(&index)});
         if id == default {
             of_default = sessions.clone();
@@ -132,19 +134,13 @@ fn no_heartbeat() -> Value {
 }
 
 /// Where the sessions of an agent are, and what is noted about each, the last used first. What cannot be read is empty.
-fn index(context: &Context, agent: &str) -> (PathBuf, Vec<(String, Value)>) {
-    let path = Sessions::new(&context.locations.state_dir, agent).folder().join("sessions.json");
-    let mut sessions: Vec<(String, Value)> = read(&path).into_iter().collect();
-    sessions.retain(|(key, entry)| entry.is_object() && key != "global" && key != "unknown");
+fn index(gateway: &Gateway, agent: &str) -> Result<(PathBuf, Vec<(String, Value)>), Refusal> {
+    let store = gateway.agents.store(agent)?;
+    let path = store.folder().join("sessions.json");
+    let mut sessions = store.entries().unwrap_or_default();
+    sessions.retain(|(key, _)| key != "global" && key != "unknown");
     sessions.sort_by_key(|(_, entry)| std::cmp::Reverse(entry["updatedAt"].as_u64().unwrap_or(0)));
-    (path, sessions)
-}
-
-fn read(path: &Path) -> Map<String, Value> {
-    let mut text = String::new();
-    let read = File::open(path).and_then(|file| file.take(MAX_INDEX).read_to_string(&mut text));
-    let parsed = read.ok().and_then(|_| serde_json::from_str(&text).ok());
-    parsed.unwrap_or_default()
+    Ok((path, sessions))
 }
 
 fn recent(index: &[(String, Value)]) -> Vec<Value> {
@@ -219,7 +215,7 @@ fn summary(gateway: &Gateway) -> Result<Value, Refusal> {
     let (names, default) = names(&context);
     let (mut paths, mut by_agent, mut all, mut heartbeats) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for id in &names {
-        let (path, index) = index(&context, id);
+        let (path, index) = index(gateway, id)?;
         let rows: Vec<Value> = index.iter().map(|one| row(id, one)).collect();
         let recent: Vec<&Value> = rows.iter().take(RECENT_IN_STATUS).collect();
         by_agent.push(json!({"agentId": id, "path": path, "count": rows.len(), "recent": recent}));
@@ -331,5 +327,15 @@ async fn set_heartbeats(ask: Ask) -> Answer {
         None => Err(Refusal::invalid("invalid set-heartbeats params: enabled (boolean) required")),
         Some(false) => Ok(json!({"ok": true, "enabled": false})),
         Some(true) => Err(Refusal::unavailable("this gateway has no heartbeats; a system timer can call `agent`")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_seems_to_come_from_the_future_has_no_age() {
+        assert_eq!((age(5, 7), age(7, 7), age(8, 7)), (Some(2), Some(0), None));
     }
 }
