@@ -138,7 +138,8 @@ fn variable(skill: &Skill, name: &str) -> Fix {
     let primary = skill.metadata.primary_env.as_deref() == Some(name);
     let field = if primary { "apiKey".to_owned() } else { format!("env.{name}") };
     let path = format!("{}.{field}", entry_path(skill.key()));
-    Fix { why: format!("{name} is not set"), command: format!("prowess config set {} VALUE", quoted(&path)) }
+    // Without a value the command asks for it, so that a key does not end in the history of a shell.
+    Fix { why: format!("{name} is not set"), command: format!("prowess config set {}", quoted(&path)) }
 }
 
 /// The list of bundled skills with this one added.

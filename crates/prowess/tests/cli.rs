@@ -85,7 +85,7 @@ fn explain_tells_what_stops_a_skill_and_ends_with_commands_that_mend_it() {
         "variables not set: X_KEY",
         "prowess config set skills.entries.x.enabled true",
         "npm install -g --ignore-scripts nope-cli",
-        "prowess config set skills.entries.x.apiKey VALUE",
+        "prowess config set skills.entries.x.apiKey\n",
         "prowess config set channels.slack VALUE",
     ] {
         assert!(told.stdout().contains(line), "{line}\n{told}");
@@ -100,8 +100,10 @@ fn the_commands_that_explain_gives_really_mend_it() {
         prowess().skill("x", "Does x.", needs).config("// mine\n{ skills: { entries: { x: { enabled: false } } } }");
     let story = home.run("skills explain x --json").ok().json();
     for fix in story["fixes"].as_array().expect("fixes") {
-        let command = fix["command"].as_str().expect("a command").replace("VALUE", "secret-value");
-        home.run(command.strip_prefix("prowess ").expect("one of ours")).ok();
+        let command = fix["command"].as_str().expect("a command").strip_prefix("prowess ").expect("one of ours");
+        // At a terminal it asks for the value of a key.
+        let value = if command.ends_with(".apiKey") { " secret-value" } else { "" };
+        home.run(&format!("{command}{value}")).ok();
     }
     let story = home.run("skills explain x --json").ok().json();
     assert_eq!((&story["outcome"], &story["fixes"]), (&json!("visible"), &json!([])));
