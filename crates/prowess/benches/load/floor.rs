@@ -13,7 +13,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use crate::crowd::Measured;
-use crate::stand::model;
+use crate::stand::{HELLO, model};
 
 pub(crate) struct Floor {
     address: SocketAddr,
@@ -28,7 +28,7 @@ impl Floor {
         let upgrade = |upgrade: WebSocketUpgrade| async { upgrade.on_upgrade(answer) };
         let router = Router::new().route("/", any(upgrade));
         let serving = tokio::spawn(async move { axum::serve(socket, router).await.expect("served") });
-        Self { address, serving, model: model() }
+        Self { address, serving, model: model(HELLO.to_owned()) }
     }
 
     pub(crate) fn url(&self) -> String {

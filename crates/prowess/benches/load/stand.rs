@@ -1,6 +1,7 @@
 //! The stand: the gateway under load, and the model behind it.
 
 use std::env;
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -17,15 +18,20 @@ pub(crate) struct Stand {
     _model: ModelServer,
 }
 
+/// What the model says.
+pub(crate) const HELLO: &str = "Hello, and good day to you.";
+
 /// A model that answers at once.
-pub(crate) fn model() -> ModelServer {
-    ModelServer::answering(Chunking::Whole, |_| Turn::text("Hello, and good day to you."))
+pub(crate) fn model(text: String) -> ModelServer {
+    ModelServer::answering(Chunking::Whole, move |_| Turn::text(&text))
 }
 
 impl Stand {
     /// A gateway of this build, or the OpenClaw in the folder that `PROWESS_PEER` names.
-    pub(crate) fn start() -> Self {
-        let model = model();
+    ///
+    /// The model says `text`, and the home has so many `sessions` already.
+    pub(crate) fn start(text: String, sessions: usize) -> Self {
+        let model = model(text);
         let config = serde_json::json!({
             "gateway": {"mode": "local", "auth": {"mode": "token", "token": TOKEN}},
             "agents": {"defaults": {"model": "load/m"}},
@@ -35,6 +41,7 @@ impl Stand {
             }}},
         });
         let home = Prowess::new(env!("CARGO_BIN_EXE_prowess")).config(&config.to_string());
+        fill(&home.path(".openclaw/agents/main/sessions"), sessions);
         let served = Served::listening(command(&home), &home.path("gateway.log"));
         // OpenClaw starts a process of its own for it, and says which.
         let said = served.log();
@@ -88,4 +95,26 @@ fn command(home: &Prowess) -> Command {
         .env("OPENCLAW_SKIP_CHANNELS", "1")
         .env("NO_COLOR", "1");
     command
+}
+
+/// Writes sessions as a gateway leaves them.
+fn fill(folder: &Path, sessions: usize) {
+    std::fs::create_dir_all(folder).expect("a folder");
+    let mut index = serde_json::Map::new();
+    for number in 0..sessions {
+        let (id, key) = (format!("past-{number}"), format!("agent:main:past-{number}"));
+        let file = folder.join(format!("{id}.jsonl"));
+        let header = serde_json::json!({"type": "session", "version": 3, "id": id, "sessionKey": key});
+        std::fs::write(&file, format!("{header}\n")).expect("a transcript");
+        let entry = serde_json::json!({
+            "sessionId": id, "updatedAt": 1_700_000_000_000_u64 + number as u64, "sessionFile": file,
+            "modelProvider": "load", "model": "m", "abortedLastRun": false, "contextTokens": 200_000,
+            "inputTokens": 10_000, "outputTokens": 300, "totalTokens": 10_300, "totalTokensFresh": true,
+        });
+        index.insert(key, entry);
+    }
+    if sessions > 0 {
+        let index = serde_json::Value::Object(index);
+        std::fs::write(folder.join("sessions.json"), index.to_string()).expect("an index");
+    }
 }
