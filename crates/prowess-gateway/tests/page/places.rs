@@ -75,7 +75,7 @@ async fn a_session_is_continued_at_its_own_address() {
     browser.until("document.getElementById('chat-session')?.value === 'agent:main:release'").await;
     browser.client.refresh().await.expect("the page again");
     browser.until("document.getElementById('chat-session')?.value === 'agent:main:release'").await;
-    assert_eq!(browser.ask("location.hash").await, "#/chat/agent%3Amain%3Arelease");
+    browser.until("location.hash === '#/chat/agent%3Amain%3Arelease'").await;
     browser.is_unharmed().await;
     browser.close().await;
 }
