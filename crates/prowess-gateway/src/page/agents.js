@@ -23,9 +23,9 @@ export function make(app, panel) {
       el("div", { class: "grid" }, list.agents.map((agent, place) => card(agent, {
         isDefault: agent.id === list.defaultId, sessions: byAgent.get(agent.id)?.count, skills: skills[place]?.counts?.skills, isCurrent: agent.id === app.agent, isTarget: agent.id === target,
       }))),
-      models && el("section", { class: "card" }, el("h2", {}, "Models that can be used"), models.models.length
+      models && el("section", { class: "card" }, el("h2", {}, "Available models"), models.models.length
         ? el("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Models" }, table(models.models))
-        : nothing("No model can be used yet", "Add the key of a provider to the configuration, or run prowess doctor.")),
+        : nothing("No model is available yet", "Add a provider's key to the configuration, or run prowess doctor.")),
     ];
   }
 
@@ -44,7 +44,7 @@ export function make(app, panel) {
 }
 
 function table(models) {
-  return el("table", {}, el("caption", { class: "quiet" }, "Models that can be used"),
+  return el("table", {}, el("caption", { class: "quiet" }, "Available models"),
     el("thead", {}, el("tr", {}, ["Model", "Provider", "Context", "Thinks"].map((name) => el("th", { scope: "col" }, name)))),
     el("tbody", {}, models.map((model) => el("tr", {},
       el("th", { scope: "row", class: "theirs" }, words(model.name ?? model.id)), el("td", { class: "theirs" }, words(model.provider)),

@@ -82,7 +82,7 @@ function asking(number) {
   title();
   node.hidden = !number || shown?.id === "approvals";
   if (node.hidden) return;
-  const text = number === 1 ? "A command waits for your answer." : `${number} commands wait for your answer.`;
+  const text = number === 1 ? "A command is waiting for your answer." : `${number} commands are waiting for your answer.`;
   put(node, el("span", {}, text), button("Review", () => go("approvals"), { class: "main small" }));
 }
 

@@ -9,15 +9,15 @@ export function make(app, panel) {
   const cards = new Map();
   const self = { entries: [], recent: [], next: undefined };
   const heading = el("h1", { tabindex: -1 }, "Approvals");
-  const waiting = el("div", { class: "stack", "aria-live": "polite", "aria-label": "Commands that wait for an answer", role: "group" });
+  const waiting = el("div", { class: "stack", "aria-live": "polite", "aria-label": "Commands waiting for an answer", role: "group" });
   const past = el("ul", { class: "rows plain-rows", "aria-label": "Answered" });
   const more = button("Show more", () => log(self.next), { hidden: true });
   const rest = el("section", { class: "stack past", hidden: true }, el("h2", {}, "Answered"), past, more);
-  put(panel, el("div", { class: "head" }, heading, el("p", { class: "soft" }, "Commands that only run if someone allows them. The first answer counts.")), waiting, rest);
+  put(panel, el("div", { class: "head" }, heading, el("p", { class: "soft" }, "These commands run only if you or another operator allows them. The first answer counts.")), waiting, rest);
   empty();
 
   function empty() {
-    if (!cards.size) put(waiting, nothing("No command is waiting", "Questions appear here and in the chat as soon as they come up."));
+    if (!cards.size) put(waiting, nothing("No command is waiting", "Approval requests appear here and in the chat."));
   }
 
   function ask(entry) {
@@ -68,7 +68,7 @@ export function make(app, panel) {
   /** Brings the question that the address names into sight, or says that it is not waiting any more. */
   function point(id) {
     const card = cards.get(id);
-    if (!card) return app.say("This command is not waiting for an answer any more. Audit shows who decided what.");
+    if (!card) return app.say("This command is no longer waiting for an answer. Audit shows who decided.");
     card.node.scrollIntoView({ block: "nearest" });
     card.node.focus({ preventScroll: true });
   }

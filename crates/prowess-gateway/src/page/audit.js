@@ -17,7 +17,7 @@ export function make(app, panel) {
 
   async function load(how) {
     if (panel.hidden) return void (self.stale = true);
-    if (!app.link.knows("exec.approval.log")) return void put(list, el("li", {}, nothing("This gateway keeps no record of approvals", "A newer version does.")));
+    if (!app.link.knows("exec.approval.log")) return void put(list, el("li", {}, nothing("This gateway keeps no record of approvals", "Update it to see who approved what.")));
     const why = locked(app, "operator.approvals", "see who approved what");
     if (why) return void put(list, el("li", {}, why));
     if (!self.entries) put(list, el("li", {}, loading("Loading the audit trail")));
@@ -44,9 +44,9 @@ export function make(app, panel) {
     more.hidden = !self.cursor;
     const missing = self.target && !self.entries.some((entry) => entry.id === self.target);
     put(list,
-      missing && el("li", {}, nothing("This decision is not among those that are loaded", self.cursor ? "Show older ones, or search for the command." : "It may be older than the record.")),
+      missing && el("li", {}, nothing("This decision is not loaded", self.cursor ? "Show older ones, or search for the command." : "It may be older than the audit trail.")),
       found.map((entry) => el("li", {}, card(entry, entry.id === self.target))),
-      !found.length && el("li", {}, nothing(self.entries.length ? "No decision matches" : "Nothing was decided yet", self.entries.length ? "Try another search." : "Every answer to an approval is recorded here.")));
+      !found.length && el("li", {}, nothing(self.entries.length ? "No decision matches" : "No decisions yet", self.entries.length ? "Try another search." : "Every answer to an approval is recorded here.")));
   }
 
   const noted = () => app.here("audit", { target: self.target, query: { q: search.value.trim() } });
@@ -68,7 +68,7 @@ export function make(app, panel) {
 
 function card(entry, isTarget) {
   const { id, decision, at, why, by, request = {} } = entry;
-  const [said, kind] = SAID[decision] ?? [decision ?? (why === "timeout" ? "nobody answered" : "not answered"), "dim"];
+  const [said, kind] = SAID[decision] ?? [decision ?? (why === "timeout" ? "timed out" : "not answered"), "dim"];
   const session = request.sessionKey ?? entry.sessionKey;
   const node = request.nodeId ?? entry.nodeId;
   return el("article", { class: isTarget ? "card target" : "card", tabindex: -1, data: { id } },

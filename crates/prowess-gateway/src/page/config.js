@@ -125,7 +125,7 @@ export function make(app, panel) {
       const waiting = answer.restart?.waiting ?? [];
       self.changes.clear();
       self.issues.clear();
-      app.say(waiting.length ? words(`Saved. ${waiting.join(", ")} takes effect when the gateway is restarted.`) : "Saved", "good");
+      app.say(waiting.length ? words(`Saved. ${waiting.join(", ")} takes effect when you restart the gateway.`) : "Saved", "good");
       await load();
     } catch (error) {
       for (const issue of error.details?.issues ?? []) self.issues.set(issue.path, issue.message);

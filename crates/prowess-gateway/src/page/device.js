@@ -35,7 +35,7 @@ export async function own() {
   try {
     keys = await crypto.subtle.generateKey({ name: "Ed25519" }, false, ["sign", "verify"]);
   } catch {
-    throw new Error("This browser is too old for the keys that devices need (Ed25519). Update it, or use another browser.");
+    throw new Error("This browser does not support Ed25519 device keys. Update it, or use another browser.");
   }
   const raw = new Uint8Array(await crypto.subtle.exportKey("raw", keys.publicKey));
   const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", raw));

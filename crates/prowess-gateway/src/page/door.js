@@ -15,7 +15,7 @@ const RIGHTS = {
   "operator.read": ["Reading", "see what this gateway does"],
   "operator.write": ["Talking to agents", "talk to agents and run commands on nodes"],
   "operator.approvals": ["Answering approvals", "decide which commands may run"],
-  "operator.pairing": ["Letting devices in", "approve and remove devices"],
+  "operator.pairing": ["Approving devices", "approve and remove devices"],
   "operator.admin": ["Administrator rights", "change the configuration, skills and everything else"],
 };
 
@@ -67,9 +67,9 @@ export function turned(how, error, enter, link) {
   if (code === "AUTH_DEVICE_TOKEN_MISMATCH") return ask("This device is no longer approved. Sign in again.", enter);
   const isDevice = code === "CONTROL_UI_DEVICE_IDENTITY_REQUIRED" || code === "DEVICE_IDENTITY_REQUIRED";
   if (isDevice && !device.possible()) {
-    return ask("This page came over plain HTTP, and browsers only make a device key for pages that came over HTTPS. Start the gateway with --tls and open the https address that it prints, or use a tunnel: ssh -N -L 18789:127.0.0.1:18789 HOST", enter);
+    return ask("This page was loaded over plain HTTP, and browsers create device keys only on HTTPS pages. Start the gateway with --tls and open the https address it prints, or use a tunnel: ssh -N -L 18789:127.0.0.1:18789 HOST", enter);
   }
-  const why = error.details?.reason === "rejected" ? "The request was refused on the gateway." : error.message;
+  const why = error.details?.reason === "rejected" ? "An operator rejected the request." : error.message;
   const isOver = WRONG.includes(code) || code === "AUTH_TOKEN_MISSING" || code === "AUTH_PASSWORD_MISSING";
   return ask(why, enter, isOver ? undefined : () => enter(secret));
 }
@@ -124,10 +124,10 @@ async function wait(error, enter, link) {
   };
   put(card,
     el("h1", { id: "door-wait-title", tabindex: -1 }, "Approve this device"),
-    el("p", {}, el("span", { class: "strong" }, device.name()), ", device ", el("code", {}, (own?.id ?? "").slice(0, 8)), reason === "scope-upgrade" ? ", asks for more rights than it was approved for." : ", is new to this gateway."),
-    el("p", {}, "Approve it on a page that is signed in already, under Nodes, or on the gateway's machine:"),
+    el("p", {}, el("span", { class: "strong" }, device.name()), ", device ", el("code", {}, (own?.id ?? "").slice(0, 8)), reason === "scope-upgrade" ? ", asks for more rights than it was approved for." : ", is not approved on this gateway yet."),
+    el("p", {}, "Approve it under Nodes on a page that is already signed in, or on the gateway's machine:"),
     copyable(`prowess devices approve ${requestId.slice(0, 8)}`),
-    print && el("p", { class: "soft" }, "Compare the certificate's SHA-256 fingerprint in your browser with the one that the gateway printed when it started:"),
+    print && el("p", { class: "soft" }, "Compare the certificate's SHA-256 fingerprint in your browser with the one the gateway printed at startup:"),
     print && el("p", { class: "print" }, el("code", {}, print)),
     el("p", { role: "status" }, "Waiting for approval…"),
     el("div", { class: "line" }, button("Cancel", cancel, {})));
@@ -159,7 +159,7 @@ export function rights(link, scope, why) {
       } catch (error) {
         const { code, requestId } = error.details ?? {};
         if (code === "PAIRING_REQUIRED" && requestId) {
-          if (status.dataset.request !== requestId) tell("This device has to be approved for it, on a page that has the right already or on the gateway's machine: ", el("code", {}, `prowess devices approve ${requestId.slice(0, 8)}`));
+          if (status.dataset.request !== requestId) tell("An operator has to approve this device for it, on a page that has the right or on the gateway's machine: ", el("code", {}, `prowess devices approve ${requestId.slice(0, 8)}`));
           status.dataset.request = requestId;
           timer = setTimeout(() => dialog.open && request(), POLL);
         } else {

@@ -91,7 +91,7 @@ export class Images {
 /** A file as it is sent. Large ones are made smaller, which also removes where and with what they were taken. */
 async function prepare(file) {
   const named = `“${file.name || "image"}”`;
-  if (!TYPES.includes(file.type)) throw new Error(`${named} cannot be sent: only PNG, JPEG, GIF and WebP images can.`);
+  if (!TYPES.includes(file.type)) throw new Error(`${named} cannot be sent. Use a PNG, JPEG, GIF or WebP image.`);
   let bitmap;
   try {
     bitmap = await createImageBitmap(file);
@@ -101,7 +101,7 @@ async function prepare(file) {
   const scale = LONGEST_SIDE / Math.max(bitmap.width, bitmap.height);
   const blob = scale < 1 || file.size > LARGEST ? await smaller(bitmap, Math.min(scale, 1), file.type) : file;
   bitmap.close();
-  if (blob.size > LARGEST) throw new Error(`${named} is too large: an image may have ${LARGEST / 1024 / 1024} MB.`);
+  if (blob.size > LARGEST) throw new Error(`${named} is too large: the limit is ${LARGEST / 1024 / 1024} MB.`);
   return { type: "image", mimeType: blob.type, fileName: file.name || "image", data: await base64(blob) };
 }
 

@@ -130,7 +130,7 @@ export class Link {
     } catch (error) {
       const missing = error instanceof Refused && /^missing scope: (operator\.\w+)$/.exec(error.message)?.[1];
       if (!missing || this.can(missing)) throw error;
-      if (!(await this.confirm(missing, why))) throw new Refused({ message: "Nothing was done: this needs more rights.", code: "declined" });
+      if (!(await this.confirm(missing, why))) throw new Refused({ message: "Not done: this needs more rights.", code: "declined" });
       return this.call(method, params);
     }
   }
@@ -140,7 +140,7 @@ export class Link {
     return new Promise((done, failed) => {
       // A gateway answers nothing before `connect`.
       if (this.#socket?.readyState !== WebSocket.OPEN || !(this.#known || method === "connect")) {
-        failed(new Unanswered({ message: "The gateway cannot be reached at the moment." }));
+        failed(new Unanswered({ message: "Cannot reach the gateway right now." }));
         return;
       }
       const id = `p${++this.#next}`;

@@ -13,7 +13,7 @@ export function make(app, panel) {
   const self = { lines: [], cursor: undefined, file: "", following: true, timer: undefined, started: false };
   const summary = el("p", { class: "soft" });
   const search = el("input", { type: "search", placeholder: "Search the log", "aria-label": "Search the log", "data-search": true, spellcheck: "false", on: { input: soon(() => (draw(), noted()), 60) } });
-  const level = el("select", { id: "logs-level", on: { change: () => (draw(), noted()) } }, LEVELS.map((name) => el("option", { value: name, selected: name === "trace" }, name === "trace" ? "everything" : `${name} and worse`)));
+  const level = el("select", { id: "logs-level", on: { change: () => (draw(), noted()) } }, LEVELS.map((name) => el("option", { value: name, selected: name === "trace" }, name === "trace" ? "everything" : `${name} and above`)));
   const follow = button("Pause", () => following(!self.following), { "aria-pressed": "false" });
   const view = el("div", { class: "tail", role: "log", "aria-live": "off", "aria-label": "Lines of the log", tabindex: 0, data: { scroll: "log" } });
   put(panel, heading("Logs", summary),
@@ -51,7 +51,7 @@ export function make(app, panel) {
     const near = view.scrollHeight - view.scrollTop - view.clientHeight < 80;
     summary.textContent = `${many(found.length, "line")}${found.length > shown.length ? `, the last ${count(shown.length)} shown` : ""}, ${self.file}`;
     put(view, shown.length ? shown.map((line) => el("p", { class: `entry ${line.level}` },
-      el("time", {}, line.time), el("span", { class: "level" }, line.level), el("span", { class: "theirs" }, words(line.text)))) : nothing("No line matches", self.lines.length ? "Try another search or level." : "Nothing was written down yet."));
+      el("time", {}, line.time), el("span", { class: "level" }, line.level), el("span", { class: "theirs" }, words(line.text)))) : nothing("No line matches", self.lines.length ? "Try another search or level." : "The log is empty."));
     if (near) view.scrollTop = view.scrollHeight;
   }
 

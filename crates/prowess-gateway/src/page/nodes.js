@@ -32,10 +32,10 @@ export function make(app, panel) {
     put(pairs, app.link.can("pairing") ? pending.map(request) : ask);
     const names = nodes.map(({ displayName }) => displayName);
     const isTwin = ({ displayName }) => names.indexOf(displayName) !== names.lastIndexOf(displayName);
-    put(list, nodes.length ? nodes.map((node) => card(node, { isTwin: isTwin(node), remove: () => remove(node) })) : nothing("No other machine is known", "Run prowess node on one, and it asks to be let in here."));
+    put(list, nodes.length ? nodes.map((node) => card(node, { isTwin: isTwin(node), remove: () => remove(node) })) : nothing("No nodes yet", "Run prowess node on another machine, then approve it here."));
   }
 
-  const ask = el("p", { class: "soft" }, "Devices that ask to be let in are shown to those who may approve them. ", button("Show them", () => app.link.need("pairing"), { class: "small" }));
+  const ask = el("p", { class: "soft" }, "You need the right to approve devices to see their requests. ", button("Show them", () => app.link.need("pairing"), { class: "small" }));
 
   async function remove(node) {
     try {
@@ -61,8 +61,8 @@ export function make(app, panel) {
     const isAdmin = scopes.includes(ADMIN);
     // Whoever lets an administrator in gives everything away, so one click is not enough.
     const approve = isAdmin
-      ? twice("Let in as administrator…", "Yes, give it full control", () => decide("approve"), { class: "deny", data: { act: "approve" } })
-      : button("Let in", () => decide("approve"), { class: "main", data: { act: "approve" } });
+      ? twice("Approve as administrator…", "Yes, give it full control", () => decide("approve"), { class: "deny", data: { act: "approve" } })
+      : button("Approve", () => decide("approve"), { class: "main", data: { act: "approve" } });
     const facts = [
       ["Name", words(name)],
       ["As", words(roles.join(" and "))],
@@ -72,10 +72,10 @@ export function make(app, panel) {
       ["Device", el("code", {}, words(one.deviceId))],
     ].filter(([, value]) => value);
     return el("article", { class: isAdmin ? "card question admin" : "card question" },
-      el("h2", {}, isAdmin ? "A device asks for full control of this gateway" : "A device asks to be let in"),
-      isAdmin && el("p", { class: "warned", role: "alert" }, "As an administrator it can change the configuration, approve commands and let other devices in. Only approve a device that you started yourself just now."),
+      el("h2", {}, isAdmin ? "A device requests full control of this gateway" : "A device requests access"),
+      isAdmin && el("p", { class: "warned", role: "alert" }, "As an administrator it can change the configuration, approve commands and approve other devices. Only approve a device that you have just connected yourself."),
       el("dl", { class: "facts" }, facts.map(([term, value]) => [el("dt", {}, term), el("dd", { class: "theirs" }, value)])),
-      one.isRepair && el("p", { class: "soft" }, "It is known here, and asks again or for more."),
+      one.isRepair && el("p", { class: "soft" }, "This device was approved before and requests access again, or more rights."),
       el("div", { class: "line" }, approve, button("Refuse", () => decide("reject"), { class: "deny", data: { act: "reject" } })));
   }
 

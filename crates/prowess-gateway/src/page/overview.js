@@ -24,7 +24,7 @@ export function make(app, panel) {
 
   function draw(data) {
     const found = warnings(data);
-    summary.textContent = found.length ? `${many(found.length, "thing")} to look at` : "Everything is fine";
+    summary.textContent = found.length ? `${many(found.length, "thing")} to look at` : "No problems found";
     return [
       found.length > 0 && section("To look at", el("ul", { class: "todo" }, found.map(({ kind, text, command, link }) => el("li", {},
         badge(kind === "bad" ? "problem" : "hint", kind), el("div", {}, el("p", { class: "theirs" }, text), command && copyable(command), link && el("p", {}, el("a", { href: link[1] }, link[0]))))))),
@@ -48,17 +48,17 @@ function warnings({ status, skills, models, config, approvals, devices }) {
   const found = [];
   const add = (kind, text, more) => found.push({ kind, text, ...more });
   const { gateway = {} } = status;
-  if (models && !models.models?.length) add("bad", "No model can be used yet: there is no key for any provider.", { command: "prowess doctor", link: ["Add a key in Configuration", href("config", undefined, { q: "models" })] });
+  if (models && !models.models?.length) add("bad", "No model is available yet: there is no key for any provider.", { command: "prowess doctor", link: ["Add a key in Configuration", href("config", undefined, { q: "models" })] });
   if (gateway.sandbox && !gateway.sandbox.works) add(gateway.sandbox.off ? "warn" : "bad", words(gateway.sandbox.what), { command: gateway.sandbox.off ? "prowess config set tools.exec.sandbox.kind auto" : "prowess doctor" });
-  if (config?.valid === false) add("bad", "The configuration file cannot be read, so the gateway goes on with what it read before.", { command: "prowess doctor", link: ["See why", href("config")] });
+  if (config?.valid === false) add("bad", "The configuration file cannot be read, so the gateway keeps using the previous version.", { command: "prowess doctor", link: ["See why", href("config")] });
   const ignored = config?.warnings?.length ?? 0;
-  if (ignored) add("warn", `${many(ignored, "setting")} in the configuration ${ignored === 1 ? "does" : "do"} not do what was meant.`, { link: ["See which", href("config")] });
+  if (ignored) add("warn", `${many(ignored, "setting")} in the configuration ${ignored === 1 ? "has" : "have"} no effect or an invalid value.`, { link: ["See which", href("config")] });
   const waiting = waits(approvals);
-  if (waiting) add("warn", `${many(waiting, "command")} ${waiting === 1 ? "waits" : "wait"} for an answer.`, { link: ["Review", href("approvals")] });
+  if (waiting) add("warn", `${many(waiting, "command")} ${waiting === 1 ? "is" : "are"} waiting for an answer.`, { link: ["Review", href("approvals")] });
   const pending = devices?.pending?.length ?? 0;
-  if (pending) add("warn", `${many(pending, "device")} ${pending === 1 ? "asks" : "ask"} to be let in.`, { link: ["Review", href("nodes")] });
+  if (pending) add("warn", `${many(pending, "device")} ${pending === 1 ? "requests" : "request"} access.`, { link: ["Review", href("nodes")] });
   const { counts = {} } = skills ?? {};
-  if (counts.leftOut) add("warn", `${many(counts.leftOut, "skill folder")} ${counts.leftOut === 1 ? "was" : "were"} left out because a limit is reached.`, { link: ["See which", href("skills", undefined, { show: "problems" })] });
+  if (counts.leftOut) add("warn", `${many(counts.leftOut, "skill folder")} ${counts.leftOut === 1 ? "was" : "were"} skipped because of a limit.`, { link: ["See which", href("skills", undefined, { show: "problems" })] });
   if (counts.broken) add("warn", `${many(counts.broken, "skill folder")} could not be read.`, { link: ["See why", href("skills", undefined, { show: "problems" })] });
   return found;
 }
@@ -73,8 +73,8 @@ function tiles({ status, skills, models, approvals }) {
   const waiting = waits(approvals);
   const { gateway = {} } = status;
   return [
-    list && tile("Skills ready", `${count(ready(list))} of ${count(list.length)}`, needing(list) ? `${count(needing(list))} need setup` : "none needs setup", href("skills")),
-    approvals && tile("Waiting approvals", count(waiting), waiting ? "answer them now" : "nothing waits", href("approvals"), waiting ? "attention" : ""),
+    list && tile("Skills ready", `${count(ready(list))} of ${count(list.length)}`, needing(list) ? `${count(needing(list))} need setup` : "all set up", href("skills")),
+    approvals && tile("Pending approvals", count(waiting), waiting ? "answer them now" : "none waiting", href("approvals"), waiting ? "attention" : ""),
     tile("Sessions", count(status.sessions?.count), undefined, href("sessions")),
     tile("Model", words(model ?? (models?.models?.length ? "chosen per agent" : "none")), models && `${many(models.models?.length ?? 0, "model")} usable`, href("agents")),
     gateway.connections && tile("Nodes connected", count(gateway.connections.node), `${many(gateway.connections.operator ?? 0, "client")} connected`, href("nodes")),

@@ -26,8 +26,8 @@ export function failure(what, error, again) {
 /** Why something cannot be done by this person, if it cannot. */
 export function locked(app, scope, what) {
   if (app.can(scope)) return undefined;
-  return el("p", { class: "locked soft" }, `You are signed in without the right to ${what}. `,
-    button("Ask for it", () => app.link.need(scope), { class: "small" }));
+  return el("p", { class: "locked soft" }, `You do not have the right to ${what}. `,
+    button("Request it", () => app.link.need(scope), { class: "small" }));
 }
 
 /**

@@ -3,7 +3,7 @@
 import { badge, button, count, el, many, put, soon, words } from "./dom.js";
 import { bar, gauge, legend } from "./picture.js";
 
-const MODES = [["full", "Full"], ["minimal", "Minimal, as subagents get it"], ["none", "None"]];
+const MODES = [["full", "Full"], ["minimal", "Minimal, for sub-agents"], ["none", "None"]];
 
 export function make(app, panel) {
   const self = { stale: true };
@@ -30,17 +30,17 @@ export function make(app, panel) {
     summary.textContent = `${count(prompt.chars)} characters, about ${count(prompt.tokens)} tokens`;
     const parts = prompt.parts.map((part) => ({ name: part.name, value: part.tokens }));
     put(body,
-      el("section", { class: "card" }, el("h2", {}, "What it is made of"), bar(`The parts of the prompt, ${count(prompt.tokens)} tokens`, parts), legend(parts, "tokens")),
+      el("section", { class: "card" }, el("h2", {}, "Parts"), bar(`The parts of the prompt, ${count(prompt.tokens)} tokens`, parts), legend(parts, "tokens")),
       budget(prompt.skills),
       prompt.warnings.length > 0 && el("section", { class: "card" }, el("h2", {}, "Warnings"), el("ul", {}, prompt.warnings.map((one) => el("li", { class: "theirs" }, words(one))))),
       el("section", { class: "card" },
-        el("div", { class: "line between" }, el("h2", {}, "The exact text"), navigator.clipboard && button("Copy all", () => copy(prompt.prompt))),
+        el("div", { class: "line between" }, el("h2", {}, "Full text"), navigator.clipboard && button("Copy all", () => copy(prompt.prompt))),
         prompt.parts.map(text)));
   }
 
   async function copy(all) {
     await navigator.clipboard.writeText(all);
-    app.say("The prompt is copied", "good");
+    app.say("Prompt copied", "good");
   }
 
   app.link.on("skills.changed", reload);
@@ -58,16 +58,16 @@ function budget(skills) {
   const entries = skills.entries.map((entry) => ({ name: entry.name, value: entry.chars }));
   const rest = Math.max(skills.chars - entries.reduce((all, entry) => all + entry.value, 0), 0);
   const shown = [...entries, { name: "around them", value: rest }];
-  const cuts = [["Not shown", skills.dropped, "bad"], ["Only by name", skills.nameOnly, "warn"], ["Shortened", skills.shortened, "warn"]].filter(([, names]) => names.length);
+  const cuts = [["Not shown", skills.dropped, "bad"], ["Name only", skills.nameOnly, "warn"], ["Shortened", skills.shortened, "warn"]].filter(([, names]) => names.length);
   return el("section", { class: "card" },
-    el("h2", {}, "The room for skills"),
+    el("h2", {}, "Skill budget"),
     bar(`${many(entries.length, "skill")} in ${count(skills.chars)} characters of ${count(skills.maxChars)}`, shown, skills.maxChars),
-    el("p", { class: "soft" }, "Each piece is one skill; the empty part is free."),
+    el("p", { class: "soft" }, "Each segment is one skill; the empty part is free."),
     el("div", { class: "gauges" },
       gauge("Characters", skills.chars, skills.maxChars),
       gauge("Tokens, about", skills.tokens, skills.maxTokens),
       gauge("Skills", skills.included, skills.maxSkills)),
     cuts.length
       ? el("div", { class: "cuts" }, cuts.map(([label, names, kind]) => el("div", {}, el("h3", {}, label, " ", badge(String(names.length), kind)), el("p", { class: "theirs" }, words(names.join(", "))))))
-      : el("p", { class: "fits" }, "Everything fits: nothing was cut."));
+      : el("p", { class: "fits" }, "Everything fits; nothing was cut."));
 }

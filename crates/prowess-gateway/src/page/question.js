@@ -141,7 +141,7 @@ export class Card {
     this.#buttons = DECISIONS.filter(([decision]) => offered.includes(decision)).map(([decision, label, kind]) => button(label, () => this.#answer(decision), { class: kind, data: { decision } }));
     this.node = el("article", { class: "question card", tabindex: -1, "aria-labelledby": name, data: { id: entry.id } },
       el("div", { class: "line between" }, el(heading, { id: name, class: "ask" }, request.tool ? "Allow this change?" : "Allow this command?"), el("span", { class: "soft" }, "expires in ", this.#left)),
-      shows ? details(request, offered) : el("p", { class: "warned" }, "This is too long to be shown in full, so it can only be denied."),
+      shows ? details(request, offered) : el("p", { class: "warned" }, "This is too long to show in full, so you can only deny it."),
       el("div", { class: "answers" }, this.#buttons, this.#bar));
     this.tick();
   }
@@ -203,7 +203,7 @@ function details(request, offered) {
     ["Program", request.resolvedPath && code(request.resolvedPath)],
     ["Arguments", argv && el("span", { class: "argv" }, argv.map((word) => code(plain(word))))],
     ["Variables", lines(variables, plain)],
-    ["Skill keys", request.skillVariables?.length && ["the node gets the skills' values for ", request.skillVariables.map((name, at) => [at > 0 && ", ", code(plain(name))])]],
+    ["Skill keys", request.skillVariables?.length && ["the node receives the skills' values of ", request.skillVariables.map((name, at) => [at > 0 && ", ", code(plain(name))])]],
     ["Reason", lines(request.objections, plain)],
     ["Always allow would cover", offered.includes("allow-always") && lines(request.always, grant)],
     ["Agent", request.agentId && words(request.agentId)],
@@ -218,7 +218,7 @@ function details(request, offered) {
   const odd = texts.some((text) => text.querySelector(".hidden-char, .foreign")) || about.querySelector(".hidden-char");
   return [
     texts,
-    odd && el("p", { class: "warned" }, "It contains characters that are invisible or look like others. They are marked."),
+    odd && el("p", { class: "warned" }, "It contains invisible or look-alike characters. They are marked."),
     about,
   ];
 }

@@ -18,15 +18,15 @@ export function make(app, panel) {
     const paired = devices?.paired ?? [];
     summary.textContent = [rules && many(list.length, "rule"), devices && many(paired.length, "device")].filter(Boolean).join(", ");
     return [
-      section("Commands that are always allowed",
+      section("Always allowed commands",
         rules ? [
           el("p", { class: "soft" }, posture(rules.file)),
           list.length ? el("ul", { class: "plain stack" }, list.map((one) => el("li", {}, rule(one, rules)))) : nothing("No command is always allowed", "“Always allow” in an approval adds a rule here."),
         ] : locked(app, "operator.admin", "see and change rules")),
       section("Devices",
         devices ? [
-          devices.pending?.length > 0 && el("p", {}, el("a", { href: href("nodes") }, `${many(devices.pending.length, "device")} waiting to be let in`)),
-          paired.length ? el("ul", { class: "plain stack" }, paired.map((one) => el("li", {}, device(one, paired)))) : nothing("No device was let in", "Browsers, phones and nodes with a key of their own appear here."),
+          devices.pending?.length > 0 && el("p", {}, el("a", { href: href("nodes") }, `${many(devices.pending.length, "device")} waiting for approval`)),
+          paired.length ? el("ul", { class: "plain stack" }, paired.map((one) => el("li", {}, device(one, paired)))) : nothing("No devices yet", "Approved browsers, phones and nodes appear here."),
         ] : locked(app, "operator.pairing", "see and remove devices")),
     ];
   }
@@ -66,7 +66,7 @@ export function make(app, panel) {
           ["As", words(roles.join(" and "))],
           ["May", one.scopes?.length && words(one.scopes.map((scope) => scope.replace("operator.", "")).join(", "))],
           ["System", one.platform && words(one.platform)],
-          ["Let in", one.approvedAtMs && clock(one.approvedAtMs)],
+          ["Approved", one.approvedAtMs && clock(one.approvedAtMs)],
           ["Tokens", one.tokens?.length && el("ul", { class: "bare" }, one.tokens.map((token) => el("li", { class: "line" },
             words(token.role), token.revokedAtMs ? badge("revoked", "dim") : badge("active", "good"), el("span", { class: "soft" }, token.lastUsedAtMs ? `used ${ago(token.lastUsedAtMs)}` : "never used"),
             !token.revokedAtMs && sure("Revoke", () => revoke(token.role), { class: "small", "aria-label": `Revoke the ${token.role} token of ${name}`, data: { act: `revoke-${one.deviceId}-${token.role}` } }))))],
@@ -107,5 +107,5 @@ function without(file, agent, entry) {
 
 function posture(file) {
   const { security, ask } = file?.defaults ?? {};
-  return [security && `Security: ${security}.`, ask && `Asks: ${ask}.`].filter(Boolean).join(" ") || "Commands that no rule allows are asked about or refused, as the configuration says.";
+  return [security && `Security: ${security}.`, ask && `Asks: ${ask}.`].filter(Boolean).join(" ") || "Commands that no rule allows need approval or are refused, depending on the configuration.";
 }

@@ -92,7 +92,7 @@ export function make(app, panel) {
     put(title, words(one ? name(one) : key));
     if (!one) {
       put(tools);
-      return void put(log, nothing("There is no such session", "It may have been deleted, or belong to another agent."));
+      return void put(log, nothing("Session not found", "It may have been deleted, or belong to another agent."));
     }
     put(tools,
       el("a", { class: "button main", href: href("chat", key) }, "Continue"),
@@ -109,7 +109,7 @@ export function make(app, panel) {
   async function reset(one) {
     try {
       await app.act("sessions.reset", { key: one.key });
-      app.say("The session starts over. Earlier messages stay in its transcript.", "good");
+      app.say("The session was started over. Earlier messages stay in its transcript.", "good");
       await load();
       await show(one.key);
     } catch (error) {

@@ -63,16 +63,16 @@ export function typed({ kind: of, min, max }, text) {
   if (of === "list") return text.split("\n").map((line) => line.trim()).filter(Boolean);
   if (of === "number") {
     const number = Number(text);
-    if (!text.trim() || !Number.isFinite(number)) throw new Error("This has to be a number.");
-    if (min !== undefined && number < min) throw new Error(`At least ${min}.`);
-    if (max !== undefined && number > max) throw new Error(`At most ${max}.`);
+    if (!text.trim() || !Number.isFinite(number)) throw new Error("Enter a number.");
+    if (min !== undefined && number < min) throw new Error(`Enter at least ${min}.`);
+    if (max !== undefined && number > max) throw new Error(`Enter at most ${max}.`);
     return number;
   }
   if (of === "json") {
     try {
       return JSON.parse(text);
     } catch (error) {
-      throw new Error(`This is not JSON: ${error.message}`);
+      throw new Error(`This is not valid JSON: ${error.message}`);
     }
   }
   return text;

@@ -31,7 +31,7 @@ export function card(skill, report, change) {
 
 function toggle(skill, change) {
   const on = !skill.disabled;
-  const pressed = () => change(skill, { enabled: !on }, `${skill.name} is ${on ? "off" : "on"} now`);
+  const pressed = () => change(skill, { enabled: !on }, `${skill.name} is now ${on ? "off" : "on"}`);
   return button(el("span", { class: "knob" }), pressed, {
     class: "switch", role: "switch", "aria-checked": String(on), "aria-label": `Use ${skill.name}`, data: { act: "switch" },
   });
@@ -41,7 +41,7 @@ function toggle(skill, change) {
 function objections(skill) {
   if (!skill.objections.length && !skill.fixes.length) return undefined;
   return el("section", { class: "why" },
-    el("h3", {}, skill.objections.length ? "What keeps it back" : "What could be better"),
+    el("h3", {}, skill.objections.length ? "What keeps it back" : "Suggestions"),
     skill.objections.length > 0 && el("ul", { class: "reasons" }, skill.objections.map((one) => el("li", { class: "theirs" }, words(one.message)))),
     skill.fixes.length > 0 && el("div", { class: "fixes" },
       el("h4", {}, "To fix it"),
@@ -54,15 +54,15 @@ function key(skill, change) {
   const id = "skill-key";
   const input = el("input", {
     id, type: "password", autocomplete: "off", spellcheck: "false", required: true, data: { act: "key" },
-    placeholder: skill.hasKey ? "A key is set; type another to replace it" : "Paste the key",
+    placeholder: skill.hasKey ? "A key is set; type a new one to replace it" : "Paste the key",
   });
   const save = (event) => {
     event.preventDefault();
     const apiKey = input.value.trim();
     input.value = "";
-    if (apiKey) change(skill, { apiKey }, `The key of ${skill.name} is saved`);
+    if (apiKey) change(skill, { apiKey }, `Saved the key of ${skill.name}`);
   };
-  const remove = () => change(skill, { apiKey: "" }, `The key of ${skill.name} is removed`);
+  const remove = () => change(skill, { apiKey: "" }, `Removed the key of ${skill.name}`);
   return el("section", {},
     el("h3", {}, "Key"),
     el("form", { class: "key", on: { submit: save } },
@@ -92,7 +92,7 @@ function facts(skill, report) {
     ["File", el("code", { class: "theirs" }, words(brief(skill.filePath, report.userHome)))],
     skill.homepage && ["Homepage", away(skill.homepage)],
     command && ["Command", el("code", { class: "theirs" }, `/${command.name}`)],
-    ["The model sees it", skill.modelVisible && !skill.cut ? "yes" : "no"],
+    ["Visible to the model", skill.modelVisible && !skill.cut ? "yes" : "no"],
     skill.skillKey !== skill.name && ["Settings under", el("code", { class: "theirs" }, words(skill.skillKey))],
     skill.license && ["License", el("span", { class: "theirs" }, words(skill.license))],
     skill.compatibility && ["Compatibility", el("span", { class: "theirs" }, words(skill.compatibility))],
@@ -106,14 +106,14 @@ function facts(skill, report) {
 function shadows(skill, report) {
   if (!skill.shadowed.length) return undefined;
   return el("section", {},
-    el("h3", {}, "Hides others of the same name"),
+    el("h3", {}, "Shadows other skills with this name"),
     el("ul", { class: "bare" }, skill.shadowed.map((other) => el("li", {}, badge(other.source, "dim"), " ", el("code", { class: "theirs" }, words(brief(other.filePath, report.userHome)))))));
 }
 
 function problems(skill) {
   if (!skill.problems.length) return undefined;
   return el("section", {},
-    el("h3", {}, "Remarks about the file"),
+    el("h3", {}, "Notes about the file"),
     el("ul", { class: "bare" }, skill.problems.map((one) => el("li", { class: "remark" },
       badge(one.severity, { error: "bad", warning: "warn" }[one.severity] ?? "dim"),
       el("p", { class: "theirs" }, one.line && `Line ${one.line}: `, words(one.reason)),

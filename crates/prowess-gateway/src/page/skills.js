@@ -97,7 +97,7 @@ export function make(app, panel) {
       noted();
       chips.querySelector(`[data-id="${id}"]`)?.focus();
     }, { class: "chip", data: { id }, "aria-pressed": String(self.filter === id) })));
-    const more = [["broken", "broken"], ["leftOut", "left out by a limit"]].filter(([id]) => counts[id]).map(([id, word]) => `, ${many(counts[id], "folder")} ${word}`);
+    const more = [["broken", "broken"], ["leftOut", "skipped because of a limit"]].filter(([id]) => counts[id]).map(([id, word]) => `, ${many(counts[id], "folder")} ${word}`);
     summary.textContent = `${count(sizes.ready ?? 0)} of ${many(skills.length, "skill")} ready${more.join("")}`;
     show();
   }
@@ -228,7 +228,7 @@ export function make(app, panel) {
         el("p", { class: "theirs" }, words(problem.reason)),
         el("p", { class: "soft theirs" }, "To fix it: ", words(problem.fix)),
         fix && copyable(fix.command));
-    }) : el("li", {}, nothing("Nothing is wrong", "Every skill folder could be read.")));
+    }) : el("li", {}, nothing("No problems", "Every skill folder was read.")));
   }
 
   app.link.on("skills.changed", reload);

@@ -63,7 +63,7 @@ export class Talk {
     put(log, earlier && button("Show earlier messages", earlier, { class: "earlier small" }));
     const parts = read(messages);
     for (const part of parts) this.#past(part);
-    if (!parts.length) put(log, nothing("How can I help?", "Write a message, drop in an image, or type / for the commands of skills."));
+    if (!parts.length) put(log, nothing("How can I help?", "Write a message, drop in an image, or type / for skill commands."));
     if (over) this.#over(parts);
     this.#tail();
     if (again && !follows) log.scrollTop = top;
@@ -88,7 +88,7 @@ export class Talk {
     else if (part.kind === "call") this.#call(part.id, part.name, part.args);
     else if (part.kind === "result") this.#result(part);
     else if (part.kind === "late") this.#late(part);
-    else if (part.kind === "cut") this.#cutOff("Interrupted: the gateway stopped while this was being written.");
+    else if (part.kind === "cut") this.#cutOff("Interrupted: the gateway stopped during this answer.");
     else this.#note(part.text, part.bad && "bad");
   }
 
@@ -365,7 +365,7 @@ export class Talk {
     const notes = this.#log.querySelectorAll(".cut");
     for (const note of notes) note.remove();
     if (text) this.#said({ role: "assistant", text });
-    this.#cutOff(text ? "Interrupted: the gateway stopped while this was being written." : "No answer was stored: the gateway stopped before the answer was complete.");
+    this.#cutOff(text ? "Interrupted: the gateway stopped during this answer." : "No answer was stored: the gateway stopped before the answer was complete.");
     this.#tail();
     this.#down("now");
   }

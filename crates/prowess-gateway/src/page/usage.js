@@ -3,7 +3,7 @@
 import { count, el, many, nothing, put, soon, words } from "./dom.js";
 import { chart, columns } from "./picture.js";
 
-const KINDS = ["place in the list", "instructions", "output"];
+const KINDS = ["list entry", "instructions", "output"];
 const SPANS = [[7, "7 days"], [30, "30 days"], [90, "90 days"], [3650, "Always"]];
 const DAY = 86400000;
 /** How many days are shown one by one, however little was used. */
@@ -31,14 +31,14 @@ export function make(app, panel) {
 
   function draw({ skills, byDay, total, sessions, skipped, since }) {
     summary.textContent = `${count(total)} tokens in ${many(sessions, "session")}${skipped ? `, ${skipped} left out` : ""}`;
-    if (!skills.length) return void put(body, nothing("Nothing was used yet", "Tokens are counted by skill as soon as a conversation uses one."));
+    if (!skills.length) return void put(body, nothing("No usage yet", "Tokens appear here once a conversation uses a skill."));
     const days = calendar(byDay, since);
     const rows = skills.slice(0, MOST).map((one) => ({ name: one.skill, values: [one.catalog, one.body, one.output], note: one.calls ? many(one.calls, "use") : "" }));
     put(body,
-      el("section", { class: "card" }, el("h2", {}, "Tokens by skill"), el("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "The picture" }, chart("Tokens by skill", rows, KINDS)), kinds()),
+      el("section", { class: "card" }, el("h2", {}, "Tokens by skill"), el("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Chart" }, chart("Tokens by skill", rows, KINDS)), kinds()),
       days.length > 1 && el("section", { class: "card" }, el("h2", {}, "Tokens by day"), columns("Tokens by day", days),
         el("p", { class: "line between soft" }, el("span", {}, days[0].name), el("span", {}, `at most ${count(Math.max(...days.map((day) => day.value)))} a day`), el("span", {}, days.at(-1).name))),
-      el("section", { class: "card" }, el("h2", {}, "In numbers"), el("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Tokens and uses by skill" }, table(skills))));
+      el("section", { class: "card" }, el("h2", {}, "Table"), el("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Tokens and uses by skill" }, table(skills))));
   }
 
   app.link.on("chat", ({ state }) => state !== "delta" && reload());
@@ -61,7 +61,7 @@ function kinds() {
 }
 
 function table(skills) {
-  const head = ["Skill", "Uses", "Tokens", "Place in the list", "Instructions", "Output"];
+  const head = ["Skill", "Uses", "Tokens", "List entry", "Instructions", "Output"];
   return el("table", {},
     el("caption", { class: "quiet" }, "Tokens and uses by skill"),
     el("thead", {}, el("tr", {}, head.map((name) => el("th", { scope: "col" }, name)))),

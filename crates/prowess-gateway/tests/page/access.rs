@@ -52,7 +52,7 @@ async fn everything_is_reached_with_the_keyboard() {
     browser.until("!document.getElementById('help').open").await;
     // A question is answered without a mouse, too.
     stage.tell("exec.approval.requested", &demo::question("q1", "uname"));
-    browser.reads("#asking", "A command waits").await;
+    browser.reads("#asking", "A command is waiting").await;
     browser.ask("document.querySelector('#asking button').focus()").await;
     browser.keys(ENTER).await;
     browser.until("document.activeElement.id === 'panel-approvals'").await;
@@ -169,7 +169,7 @@ async fn every_text_stands_out_from_what_is_behind_it() {
     let (stage, browser) = enter().await;
     browser.click("[data-skill=sql-look]").await;
     stage.tell("exec.approval.requested", &demo::question("q1", demo::TRICKY));
-    browser.reads("#asking", "A command waits").await;
+    browser.reads("#asking", "A command is waiting").await;
     let still = json!([{"name": "prefers-reduced-motion", "value": "reduce"}, {"name": "prefers-color-scheme", "value": "light"}]);
     browser.cdp("Emulation.setEmulatedMedia", json!({"features": still})).await;
     browser.click("#theme").await;

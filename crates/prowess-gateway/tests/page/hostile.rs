@@ -108,7 +108,7 @@ async fn what_others_wrote_is_text_in_every_view() {
     browser.reads("#state", "connected").await;
     browser.click("[data-skill=evil]").await;
     browser.reads("#panel-skills .detail", "onerror").await;
-    browser.reads("#panel-skills .detail", "Hides others").await;
+    browser.reads("#panel-skills .detail", "Shadows other").await;
     browser.reads("#panel-skills .detail h3", "What keeps it back").await;
     assert_eq!(browser.ask(MADE).await, 0);
     browser.click("[data-skill=open]").await;
@@ -124,9 +124,9 @@ async fn what_others_wrote_is_text_in_every_view() {
         ("prompt", "onerror"),
         ("chat", "onerror"),
         ("approvals", "Allow this command?"),
-        ("nodes", "A device asks"),
+        ("nodes", "A device requests"),
         ("sessions", "onerror"),
-        ("usage", "In numbers"),
+        ("usage", "Table"),
     ];
     for (view, text) in views {
         browser.click(&format!("#tab-{view}")).await;

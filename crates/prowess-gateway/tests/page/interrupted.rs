@@ -37,7 +37,7 @@ async fn a_turn_that_was_cut_off_says_so_and_can_be_tried_again() {
     stage.come_back();
     browser.reads("#state", "connected").await;
     // The gateway has nothing of it, so what the page knows stays.
-    browser.reads("#panel-chat .cut", "The gateway stopped while this was being written").await;
+    browser.reads("#panel-chat .cut", "The gateway stopped during this answer").await;
     browser.reads(LOG, "And tomorrow?").await;
     browser.reads(LOG, "Tomorrow it will be").await;
     browser.until("!document.querySelector('#panel-chat .question')").await;
@@ -81,7 +81,7 @@ async fn after_a_restart_an_unfinished_answer_is_marked() {
     browser.until("document.querySelector('#chat-session option[value=\"agent:main:release\"]')").await;
     browser.ask(&choose("agent:main:release")).await;
     browser.reads(LOG, "Tomorrow it will").await;
-    browser.reads("#panel-chat .cut", "The gateway stopped while this was being written").await;
+    browser.reads("#panel-chat .cut", "The gateway stopped during this answer").await;
     browser.ask(&choose("agent:main:tidy")).await;
     // A turn that goes on is not marked, and can be stopped.
     browser.until("!document.querySelector('.stop').hidden && !document.querySelector('#panel-chat .cut')").await;
@@ -115,7 +115,7 @@ async fn images_are_pasted_dropped_sent_and_shown() {
     browser.reads(LOG, "umbrella at home").await;
     browser.ask(&give("new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true })")).await;
     browser.until("document.querySelectorAll('.thumbs img').length === 1").await;
-    browser.reads("#say", "only PNG, JPEG, GIF and WebP images can").await;
+    browser.reads("#say", "Use a PNG, JPEG, GIF or WebP image").await;
     browser.ask(&give("new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true })")).await;
     browser.until("document.querySelectorAll('.thumbs img').length === 2").await;
     browser.click(".thumbs li:first-child .remove").await;

@@ -93,7 +93,7 @@ fn typing(view: &str, text: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn only_the_rows_in_sight_are_made_however_many_there_are() {
     let (stage, browser) = enter().await;
-    browser.reads("#panel-skills .head", "12 folders left out by a limit").await;
+    browser.reads("#panel-skills .head", "12 folders skipped because of a limit").await;
     for (view, text, size) in [("skills", "translate 999", "10000"), ("sessions", "part 19", "2000")] {
         browser.ask(&format!("location.hash = '/{view}'")).await;
         let first = format!("document.querySelector('#panel-{view} .window > li')?.ariaSetSize === '{size}'");

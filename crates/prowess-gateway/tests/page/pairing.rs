@@ -116,7 +116,7 @@ async fn a_phone_that_is_refused_asks_again_only_when_somebody_wants_it_to() {
     let pending = list().await["pending"][0].clone();
     assert_eq!((&pending["scopes"], &pending["displayName"]), (&json!(["operator.read"]), &json!("Chrome on Linux")));
     operator.call("device.pair.reject", json!({"requestId": pending["requestId"]})).await.expect("rejected");
-    browser.reads("#door-error", "The request was refused on the gateway.").await;
+    browser.reads("#door-error", "An operator rejected the request.").await;
     assert_eq!(list().await["pending"], json!([]));
     assert_eq!(browser.ask("sessionStorage.getItem('prowess.token')").await, TOKEN, "the token was right");
     browser.is_unharmed().await;

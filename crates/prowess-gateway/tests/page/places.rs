@@ -60,7 +60,7 @@ async fn an_address_that_leads_nowhere_says_so() {
     let (_stage, browser) = enter("/skills/no-such-skill").await;
     browser.reads("#panel-skills .detail", "There is no skill named “no-such-skill”").await;
     browser.ask("location.hash = '/sessions/agent:main:gone'").await;
-    browser.reads("#panel-sessions .detail", "There is no such session").await;
+    browser.reads("#panel-sessions .detail", "Session not found").await;
     browser.ask("location.hash = '/nodes/gone'").await;
     browser.reads("#say", "There is no node with the id gone").await;
     browser.ask("location.hash = '/no-such-view'").await;

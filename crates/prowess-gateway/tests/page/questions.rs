@@ -116,7 +116,7 @@ async fn what_a_node_is_given_of_skills_is_named() {
     let order = ExecCall { host: Some(Host::Node), node: Some(node.id.clone()), ..call("id") };
     let (result, ()) = tokio::join!(soon("the command ends", turn.exec.run(&order, &turn.setting)), async {
         browser.reads(".question .command", "id").await;
-        assert_eq!(fact(&browser, "Skill keys").await, "the node gets the skills' values for API_KEY");
+        assert_eq!(fact(&browser, "Skill keys").await, "the node receives the skills' values of API_KEY");
         assert_eq!(fact(&browser, "Always allow would cover").await, "/bin/id as `id` in /w");
         assert_eq!(fact(&browser, "Folder").await, "/w");
         let page = browser.ask("document.documentElement.innerHTML.includes('a-very-secret-value')").await;

@@ -63,7 +63,7 @@ async fn prepare(browser: &Browser, view: &str) {
             browser.click("[data-skill='sql-look']").await;
             browser.reads("#panel-skills .detail", "What keeps it back").await;
         }
-        "prompt" => browser.reads("#panel-prompt", "The room for skills").await,
+        "prompt" => browser.reads("#panel-prompt", "Skill budget").await,
         "chat" => browser.reads("#panel-chat .log", "umbrella at home").await,
         "approvals" => browser.reads("#panel-approvals", "Allow this command?").await,
         "nodes" => browser.reads("#panel-nodes", "attic").await,
@@ -71,7 +71,7 @@ async fn prepare(browser: &Browser, view: &str) {
             browser.click("#panel-sessions .row").await;
             browser.reads("#panel-sessions .log", "umbrella at home").await;
         }
-        "usage" => browser.reads("#panel-usage", "In numbers").await,
+        "usage" => browser.reads("#panel-usage", "Table").await,
         "overview" => browser.reads("#panel-overview", "Recent sessions").await,
         "config" => browser.reads("#panel-config", "gateway.port").await,
         _ => browser.until(&format!("document.getElementById('panel-{view}').innerText.length > 100")).await,

@@ -27,7 +27,7 @@ async fn skills_appear_with_what_keeps_them_back() {
     browser.reads("#panel-skills .detail", "programs not found: no-such-database-client").await;
     browser.reads("#panel-skills .detail .fix", "brew install db-client").await;
     browser.click("[data-skill=weather]").await;
-    browser.reads("#panel-skills .detail", "hides others of the same name").await;
+    browser.reads("#panel-skills .detail", "shadows other skills with this name").await;
     browser.reads("#panel-skills .detail", ".openclaw/skills/weather/SKILL.md").await;
     browser.click(".chip[data-id=problems]").await;
     browser.reads(".problem", "unfinished/SKILL.md").await;
@@ -117,7 +117,7 @@ async fn an_edit_on_disk_is_shown_without_a_reload() {
 async fn the_prompt_is_shown_word_for_word_with_its_budget() {
     let (room, browser) = enter().await;
     browser.click("#tab-prompt").await;
-    browser.reads("#panel-prompt", "The room for skills").await;
+    browser.reads("#panel-prompt", "Skill budget").await;
     browser.until("document.querySelectorAll('#panel-prompt svg[role=img] rect.part').length > 6").await;
     let prompt = room.operator().await.call("prompt.preview", serde_json::json!({})).await.expect("an answer");
     let shown = browser

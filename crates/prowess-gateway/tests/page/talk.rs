@@ -76,7 +76,7 @@ async fn a_turn_is_stopped_also_by_who_comes_in_the_middle() {
     other["runId"] = "run-0".into();
     stage.tell("agent", &other);
     stage.tell("exec.approval.requested", &demo::question("q1", "uname"));
-    browser.reads("#asking", "A command waits").await;
+    browser.reads("#asking", "A command is waiting").await;
     assert_eq!(browser.ask("document.querySelector('.stop').hidden").await, true);
     assert_eq!(browser.ask("document.querySelector('.working').textContent").await, "Waiting for your approval");
     browser.close().await;
@@ -160,7 +160,7 @@ async fn a_slash_offers_the_commands_of_skills() {
 async fn a_question_is_shown_as_it_is_and_answered_by_one_click() {
     let (stage, browser) = enter("skills").await;
     stage.tell("exec.approval.requested", &demo::question("q1", demo::TRICKY));
-    browser.reads("#asking", "A command waits").await;
+    browser.reads("#asking", "A command is waiting").await;
     browser.click("#asking button").await;
     let command = browser.find(".question .command").await.text().await.expect("text");
     assert!(command.contains("U+202E") && !command.contains('\u{202e}'), "{command}");
@@ -213,7 +213,7 @@ async fn what_somebody_else_answered_is_seen_by_all() {
 async fn a_device_is_let_in_by_one_click_and_an_administrator_by_two() {
     let (stage, browser) = enter("nodes").await;
     browser.reads("#panel-nodes", "studio").await;
-    let texts = [("1", "build-box"), ("1", "a device asks to be let in"), ("2", "laptop"), ("2", "full control")];
+    let texts = [("1", "build-box"), ("1", "a device requests access"), ("2", "laptop"), ("2", "full control")];
     for (at, text) in texts {
         browser.reads(&format!("#panel-nodes .question:nth-child({at})"), text).await;
     }
