@@ -34,10 +34,10 @@ pub struct Image {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ImageError {
     /// It is none of the kinds that models take.
-    #[error("not an image that models take; use PNG, JPEG, GIF or WebP")]
+    #[error("unsupported image format; use PNG, JPEG, GIF or WebP")]
     Kind,
     /// It is too large.
-    #[error("the image has {bytes} bytes, and at most {MAX_BYTES} are sent; make it smaller")]
+    #[error("the image has {bytes} bytes; the limit is {MAX_BYTES}; make it smaller")]
     TooLarge {
         /// Its size.
         bytes: usize,
@@ -46,13 +46,13 @@ pub enum ImageError {
     #[error("the image is not valid base64")]
     Encoding,
     /// There are too many of them.
-    #[error("the message has {count} images, and at most {MAX_COUNT} are sent; send them in several messages")]
+    #[error("the message has {count} images; the limit is {MAX_COUNT}; send them in several messages")]
     TooMany {
         /// How many.
         count: usize,
     },
     /// Together they are too large.
-    #[error("the images have {bytes} bytes together, and at most {MAX_TOTAL} are sent; send them in several messages")]
+    #[error("the images have {bytes} bytes in total; the limit is {MAX_TOTAL}; send them in several messages")]
     TooMuch {
         /// Their size.
         bytes: usize,

@@ -267,13 +267,13 @@ pub enum ModelError {
         why: String,
     },
     /// The answer ended in the middle.
-    #[error("the answer of {provider} ended in the middle")]
+    #[error("the answer of {provider} was cut off")]
     Cut {
         /// Who.
         provider: String,
     },
     /// The answer is not what the wire format says.
-    #[error("the answer of {provider} makes no sense: {why}")]
+    #[error("the answer of {provider} is invalid: {why}")]
     Malformed {
         /// Who.
         provider: String,
@@ -289,7 +289,7 @@ pub enum ModelError {
         limit: u64,
     },
     /// The model, or whoever watches it, would not answer.
-    #[error("{provider} would not answer: {said}")]
+    #[error("{provider} refused to answer: {said}")]
     Refused {
         /// Who.
         provider: String,

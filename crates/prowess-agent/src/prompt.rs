@@ -129,7 +129,7 @@ impl SystemPrompt {
     }
 }
 
-const IDENTITY: &str = "You are an assistant that runs inside prowess and works on behalf of one person.";
+const IDENTITY: &str = "You are an assistant that runs in prowess and works for one user.";
 
 const STYLE: &str = "\
 ## Tool Call Style
@@ -147,13 +147,13 @@ limit, and keep keys and passwords out of what you write.";
 
 fn tools(tools: &[ToolSpec]) -> String {
     if tools.is_empty() {
-        return "## Tooling\nThere are no tools in this conversation: answer from what is here.".to_owned();
+        return "## Tooling\nThere are no tools in this conversation: answer from the text above and below.".to_owned();
     }
     let lines = tools.iter().map(|tool| {
         let line = tool.description.trim().lines().next().unwrap_or_default();
         shorten(trim(&format!("- {}: {line}", tool.name)), MAX_TOOL_LINE)
     });
-    format!("## Tooling\nThese tools can be called, by exactly these names:\n{}", lines.collect::<Vec<_>>().join("\n"))
+    format!("## Tooling\nYou can call these tools, by exactly these names:\n{}", lines.collect::<Vec<_>>().join("\n"))
 }
 
 /// The name of the tool that reads files, as it is registered.
@@ -176,7 +176,10 @@ fn skills(inputs: &PromptInputs<'_>, read: &str) -> String {
 
 fn workspace(folder: &Path) -> String {
     let folder = folder.to_string_lossy();
-    format!("## Workspace\nYour folder is {}. Relative paths start there; keep what you make in it.", clean(&folder))
+    format!(
+        "## Workspace\nYour folder is {}. Relative paths start there; keep the files you create in it.",
+        clean(&folder)
+    )
 }
 
 fn extra(inputs: &PromptInputs<'_>) -> String {
@@ -196,11 +199,9 @@ fn context(inputs: &PromptInputs<'_>) -> (String, Vec<String>) {
     if files.is_empty() {
         return (String::new(), warnings);
     }
-    let mut out = String::from("# Project Context\nThese files of the workspace come with every conversation.");
+    let mut out = String::from("# Project Context\nThese workspace files are part of every conversation.");
     if has_soul {
-        out.push_str(
-            " SOUL.md describes who you are: speak and act in that manner, as far as what is said above allows.",
-        );
+        out.push_str(" SOUL.md describes who you are: speak and act accordingly, within the rules above.");
     }
     for file in &files {
         out.extend(["\n\n## ", &clean(&file.path.to_string_lossy()), "\n\n", trim(&file.text)]);

@@ -45,18 +45,18 @@ impl Mended {
     #[must_use]
     pub fn sentence(&self) -> Option<String> {
         let counted = [
-            (self.dropped_calls, "left out calls that cannot be carried out"),
-            (self.dropped_messages, "left out messages that cannot be read"),
-            (self.added, "marked results as lost"),
-            (self.dropped_duplicates, "left out second results of a call"),
-            (self.dropped_orphans, "left out results without a call"),
+            (self.dropped_calls, "removed invalid calls"),
+            (self.dropped_messages, "removed unreadable messages"),
+            (self.added, "marked missing results"),
+            (self.dropped_duplicates, "removed duplicate results"),
+            (self.dropped_orphans, "removed results without a call"),
         ];
         let mut done: Vec<String> =
             counted.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{what} ({count})")).collect();
         if done.is_empty() && self.moved {
-            done.push("put results behind their calls".to_owned());
+            done.push("moved results after their calls".to_owned());
         }
-        (!done.is_empty()).then(|| format!("The stored conversation was mended: {}.", done.join(", ")))
+        (!done.is_empty()).then(|| format!("The stored conversation was repaired: {}.", done.join(", ")))
     }
 }
 

@@ -81,7 +81,7 @@ pub enum ScriptError {
     TooLong,
     /// A turn is not one.
     #[error(
-        "turn {turn} of the script makes no sense: {why}. \
+        "turn {turn} of the script is invalid: {why}. \
          A turn is an object with `text`, `thinking`, `calls`, `error`, `stop`, `usage`, `delayMs` and `expect`"
     )]
     Turn {
@@ -162,7 +162,7 @@ impl Scripted {
             let count = self.turns.len();
             return Err(refused(
                 400,
-                format!("the script has no more turns: all {count} were played; add one for what comes next"),
+                format!("the script has no more turns: all {count} were played; add another turn to it"),
             ));
         };
         let heard = request.messages.last().map(text_of).unwrap_or_default();

@@ -113,7 +113,7 @@ pub enum OpenError {
         agent: String,
     },
     /// Its file is a link that leads elsewhere, or no file at all.
-    #[error("{} is not a file in the folder of sessions; remove it or put the file itself there", .0.display())]
+    #[error("{} is not a regular file; remove it or replace it with the session file", .0.display())]
     Outside(PathBuf),
     /// The index cannot be used.
     #[error(transparent)]
@@ -132,16 +132,13 @@ pub enum OpenError {
 #[derive(Debug, Error)]
 pub enum SaveError {
     /// Another program took the session over because nothing was heard of us for too long.
-    #[error("the session {key} was taken over by another program; open it again to go on with it")]
+    #[error("the session {key} was taken over by another program; open it again to continue")]
     Taken {
         /// Which.
         key: String,
     },
     /// The entry is too long to be read again.
-    #[error(
-        "an entry of {bytes} bytes is longer than a transcript can keep ({} bytes); shorten what it carries",
-        lines::MAX_LINE
-    )]
+    #[error("an entry of {bytes} bytes exceeds the limit of a transcript ({} bytes); shorten it", lines::MAX_LINE)]
     TooLong {
         /// How long it is.
         bytes: usize,
@@ -160,7 +157,7 @@ pub enum SaveError {
 #[derive(Debug, Error)]
 pub enum ReadError {
     /// There is none of that name.
-    #[error("there is no session {0}; `prowess sessions list` shows which there are")]
+    #[error("there is no session {0}; `prowess sessions list` lists the sessions")]
     Unknown(String),
     /// There are several.
     #[error("{given} may mean {}; give more of the id", ids.join(", "))]
@@ -179,7 +176,7 @@ pub enum ReadError {
 #[derive(Debug, Error)]
 pub enum IndexError {
     /// Another process writes it, and takes its time.
-    #[error("{} is being written{}; try again when that is done", path.display(), by(*pid))]
+    #[error("{} is in use{}; try again later", path.display(), by(*pid))]
     Busy {
         /// Which file.
         path: PathBuf,

@@ -50,9 +50,7 @@ pub enum Said<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SlashError {
     /// Too many skills.
-    #[error(
-        "the message calls on {found} skills, and {MAX_SKILLS} are the most: name fewer, or write \\$name for plain text"
-    )]
+    #[error("the message calls {found} skills; the limit is {MAX_SKILLS}: name fewer, or write \\$name for plain text")]
     TooMany {
         /// How many.
         found: usize,
@@ -200,8 +198,8 @@ fn with_locations(
     is_located: impl Fn(&Skill) -> bool,
 ) -> Result<String, SlashError> {
     let mut out = String::from(match called {
-        [_] => "The user calls on a skill. Read its SKILL.md before anything else, then follow it for this request:",
-        _ => "The user calls on several skills. Read the SKILL.md of each before anything else, then follow them:",
+        [_] => "The user calls a skill. Read its SKILL.md before anything else, then follow it for this request:",
+        _ => "The user calls several skills. Read the SKILL.md of each before anything else, then follow them:",
     });
     for skill in called {
         let mut line = format!("- \"{}\"", skill.name);
@@ -226,7 +224,7 @@ mod tests {
 
     #[test]
     fn what_was_typed_is_found_behind_the_instructions_for_the_model() {
-        let ours = "The user calls on a skill. Read its SKILL.md before anything else, then follow it for this request:\n- \"weather\" at ~/s/weather/SKILL.md\n\nUser request:\n$weather Shanghai\n\nplease";
+        let ours = "The user calls a skill. Read its SKILL.md before anything else, then follow it for this request:\n- \"weather\" at ~/s/weather/SKILL.md\n\nUser request:\n$weather Shanghai\n\nplease";
         let theirs = "Use the following explicitly referenced skills for this request. Read each skill's SKILL.md before acting:\n- weather\n\nUser request:\n/weather Lisbon";
         let table = [
             (ours, "$weather Shanghai\n\nplease"),

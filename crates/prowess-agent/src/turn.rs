@@ -237,7 +237,7 @@ impl Conversation {
         let text = match said {
             Said::Plain => {
                 if let Some(name) = unknown_command(text) {
-                    let told = format!("there is no command `/{name}`; it is said as text");
+                    let told = format!("there is no command `/{name}`; the message is sent as plain text");
                     turn.run.events.tell(Event::Notice(told));
                 }
                 text.to_owned()
@@ -357,11 +357,11 @@ impl Conversation {
             }
             if turn.outcome.usage.total_tokens > self.agent.limits.tokens {
                 let limit = self.agent.limits.tokens;
-                return Ok(End::Failed(format!("this message used more than {limit} tokens; the turn ends here")));
+                return Ok(End::Failed(format!("the turn was stopped: it used more than {limit} tokens")));
             }
         }
         let rounds = self.agent.limits.rounds;
-        Ok(End::Failed(format!("the model went to its tools {rounds} times without an answer; the turn ends here")))
+        Ok(End::Failed(format!("the turn was stopped: the model called tools for {rounds} rounds without an answer")))
     }
 
     /// Runs the calls of one reply. Says how the turn ends, if it does.
@@ -382,8 +382,8 @@ impl Conversation {
             // A reply that is half garbled is not carried out by halves.
             for (place, call) in calls.iter().enumerate() {
                 let told = match broken.iter().find(|(broken, _)| *broken == place) {
-                    Some((_, why)) => format!("Not run: {why}. Make the call again."),
-                    None => "Not run: another call of this reply could not be read. Make it again.".to_owned(),
+                    Some((_, why)) => format!("Not run: {why}. Call it again."),
+                    None => "Not run: another call in this reply was unreadable. Call it again.".to_owned(),
                 };
                 self.not_run(call, &told, turn)?;
             }

@@ -236,7 +236,7 @@ fn it_is_run_when_it_may() {
     for request in [
         "/weather Shanghai",
         "Use the \"weather\" skill for this request.\n\nUser input:\nShanghai",
-        "The user calls on a skill. Read it first:\n- \"weather\" at ~/weather/SKILL.md\n\nUser request:\n/weather Shanghai",
+        "The user calls a skill. Read it first:\n- \"weather\" at ~/weather/SKILL.md\n\nUser request:\n/weather Shanghai",
         "Use these skills:\n- weather\n\nUser request:\nwith $weather, look at the sky in Shanghai",
     ] {
         assert_eq!(called(&talk.say(request)), calls, "{request}");

@@ -212,9 +212,9 @@ fn it_is_said_what_was_done() {
     let Loaded { mended, .. } = load(given, None);
     let wanted = Mended { dropped_messages: 1, added: 1, dropped_orphans: 1, moved: true, ..Mended::default() };
     assert_eq!(mended, wanted);
-    assert!(mended.sentence().expect("a sentence").contains("marked results as lost (1)"));
+    assert!(mended.sentence().expect("a sentence").contains("marked missing results (1)"));
     let given = vec![reply(&["a"], "toolUse"), said("x"), result("a", "1")];
-    assert!(load(given, None).mended.sentence().expect("a sentence").contains("put results behind their calls"));
+    assert!(load(given, None).mended.sentence().expect("a sentence").contains("moved results after their calls"));
 }
 
 #[test]

@@ -486,7 +486,7 @@ fn a_conversation_goes_on_without_its_index() {
     fs::remove_file(&index).expect("it was there");
     fs::create_dir(&index).expect("a folder");
     let notice = finished(transcript.sync()).expect("the transcript is safe").expect("a notice");
-    assert!(notice.contains("sessions.json") && notice.contains("not a file"), "{notice}");
+    assert!(notice.contains("sessions.json") && notice.contains("not a regular file"), "{notice}");
     drop(transcript);
     assert_eq!(texts(&written_messages(&state)), ["hello"]);
 }
@@ -504,7 +504,7 @@ fn a_pipe_in_place_of_the_index_is_refused() {
     fs::remove_file(&index).expect("it was there");
     assert!(std::process::Command::new("mkfifo").arg(&index).status().expect("mkfifo").success());
     let error = state.sessions.open(&key(), &state.tree.path("")).expect_err("no index").to_string();
-    assert!(error.contains("sessions.json: it is not a file"), "{error}");
+    assert!(error.contains("sessions.json: it is not a regular file"), "{error}");
     assert!(state.sessions.list().is_err() && state.sessions.read("main").is_err());
     assert!(state.sessions.has(&key()).is_err() && state.sessions.reset(&key()).is_err());
 }
@@ -515,7 +515,7 @@ fn a_broken_index_is_told() {
     fs::write(state.sessions.folder().join("sessions.json"), "{").expect("an index");
     let transcript = state.open();
     let told = transcript.mended().join(" ");
-    assert!(told.contains("made again from the transcripts") && told.contains("sessions.json.broken-1"), "{told}");
+    assert!(told.contains("rebuilt from the transcripts") && told.contains("sessions.json.broken-1"), "{told}");
     drop(transcript);
     assert_eq!(state.open().mended(), [""; 0], "once is enough");
     fs::write(state.sessions.folder().join("sessions.json"), "{").expect("an index");

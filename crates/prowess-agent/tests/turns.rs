@@ -284,7 +284,7 @@ async fn a_turn_has_limits() {
     let limits = Limits { rounds: 5, ..Limits::default() };
     let agent = Arc::new(stage.agent(forever(), &[Prop::echo("echo")]).limits(limits));
     let outcome = agent.open("rounds").unwrap().say("go", &stage.run()).await.unwrap();
-    assert!(matches!(&outcome.end, End::Failed(why) if why.contains("5 times")), "{:?}", outcome.end);
+    assert!(matches!(&outcome.end, End::Failed(why) if why.contains("5 rounds")), "{:?}", outcome.end);
 
     let limits = Limits { tokens: 1_000, ..Limits::default() };
     let agent = Arc::new(stage.agent(forever(), &[Prop::echo("echo")]).limits(limits));

@@ -213,7 +213,7 @@ fn converse(talk: &Spoken, line: &mut Line<'_>) -> Option<Answer> {
     line.say(&talk.asked)?;
     loop {
         line.say(match talk.offer {
-            Offer::Nothing => "It can only be refused. [n]o / [w]hy: ",
+            Offer::Nothing => "You can only refuse it. [n]o / [w]hy: ",
             Offer::Once => "Run it? [y]es, once / [n]o / [w]hy: ",
             Offer::Always => "Run it? [y]es, once / [n]o / [a]lways / [w]hy: ",
         })?;
@@ -222,7 +222,7 @@ fn converse(talk: &Spoken, line: &mut Line<'_>) -> Option<Answer> {
             "n" | "no" | "" => return Some(Answer::No),
             "a" | "always" if talk.offer == Offer::Always => return Some(Answer::Always),
             "w" | "why" => line.say(&talk.why)?,
-            _ => line.say("Please answer with one of these words.\n")?,
+            _ => line.say("Please answer with one of these letters or words.\n")?,
         }
     }
 }
@@ -237,7 +237,7 @@ fn asked(judgment: &Judgment) -> String {
     let lines = binding.command.split('\n').count();
     if lines > MANY_LINES || binding.command.len() > MANY_BYTES {
         let _ =
-            writeln!(text, "\n  The command has {lines} lines and {} bytes; look at all of it.", binding.command.len());
+            writeln!(text, "\n  The command has {lines} lines and {} bytes; read all of it.", binding.command.len());
     }
     let _ = writeln!(text, "\n  in       {}", shown(&binding.cwd.path.to_string_lossy()));
     let _ = writeln!(text, "  agent    {} (session {})", shown(&binding.agent), shown(&binding.session));
@@ -283,7 +283,7 @@ fn why(judgment: &Judgment) -> String {
         let _ = writeln!(text, "  to change that: {}", shown(&remedy));
     }
     if let Err(never) = judgment.grants() {
-        let _ = writeln!(text, "  it cannot be allowed for good: {never}");
+        let _ = writeln!(text, "  cannot always be allowed: {never}");
     }
     text.push('\n');
     text

@@ -143,7 +143,7 @@ fn check(order: &Order) -> Result<(), Refused> {
         return Err(Refused::new("order", format!("{} is not an absolute path", relative.display())));
     }
     if order.argv.is_empty() {
-        return Err(Refused::new("order", "the order has no arguments, not even a name"));
+        return Err(Refused::new("order", "the order has no arguments"));
     }
     Ok(())
 }
@@ -156,7 +156,7 @@ fn lead_session(order: &Order) -> Result<(), Refused> {
     {
         return Err(Refused::new(
             "session",
-            format!("the run cannot lead a session ({error}); start the helper without a process group of its own"),
+            format!("the run cannot become a session leader ({error}); start the helper without its own process group"),
         ));
     }
     if order.terminal {

@@ -313,8 +313,7 @@ impl Exec {
         let settle = move || {
             let settled = asked.and_then(|(permit, grants, answer)| {
                 if answer == Some(Answer::Always) {
-                    exec.store(&grants, &setting)
-                        .map_err(|why| format!("what you allowed could not be stored: {why}"))?;
+                    exec.store(&grants, &setting).map_err(|why| format!("the rule could not be saved: {why}"))?;
                 }
                 Ok(permit)
             });

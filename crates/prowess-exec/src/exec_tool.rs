@@ -209,7 +209,7 @@ pub fn schema() -> Value {
         "required": ["command"],
         "properties": {
             "command": {"type": "string", "description": "The shell command to run."},
-            "workdir": {"type": "string", "description": "The directory to run it in; it has to exist. Default: the workspace."},
+            "workdir": {"type": "string", "description": "The directory to run it in; it must exist. Default: the workspace."},
             "env": {
                 "type": "object",
                 "additionalProperties": {"type": "string"},
@@ -217,10 +217,10 @@ pub fn schema() -> Value {
             },
             "yieldMs": {
                 "type": "number",
-                "description": "Milliseconds to wait before the command goes on in the background (default 10000)."
+                "description": "Milliseconds to wait before the command continues in the background (default 10000)."
             },
-            "background": {"type": "boolean", "description": "Go on in the background at once; ask about it with process."},
-            "timeout": {"type": "number", "description": "Seconds after which the command is ended; 0 for never."},
+            "background": {"type": "boolean", "description": "Run in the background from the start; manage it with process."},
+            "timeout": {"type": "number", "description": "Seconds after which the command is stopped; 0 for never."},
             "timeoutSeconds": {"type": "number", "description": "The same as timeout."},
             "pty": {"type": "boolean", "description": "Run it in a terminal, for programs that need one."},
             "elevated": {"type": "boolean", "description": "Run it outside the sandbox, where that is allowed."},

@@ -162,10 +162,10 @@ pub enum StartError {
     #[error("the program could not be started: {0}")]
     Spawn(#[source] io::Error),
     /// There is no terminal for it.
-    #[error("no terminal could be made: {0}")]
+    #[error("cannot create a terminal: {0}")]
     Terminal(#[source] io::Error),
     /// The helper could not be told what to do.
-    #[error("the sandbox helper could not be told what to do: {0}")]
+    #[error("cannot send the order to the sandbox helper: {0}")]
     Helper(#[source] io::Error),
     /// The helper said nothing and did nothing.
     #[error("the sandbox helper did not answer")]
@@ -174,10 +174,10 @@ pub enum StartError {
     #[error("the sandbox refused: {0}")]
     Refused(#[source] Refused),
     /// It ended before it had a number.
-    #[error("the program ended before it began")]
+    #[error("the program ended before it started")]
     Vanished,
     /// Too many are running.
-    #[error("{0} commands are running already, which is the most there may be; wait for one or end it")]
+    #[error("{0} commands are already running, which is the limit; wait for one to finish, or stop one")]
     TooMany(usize),
 }
 

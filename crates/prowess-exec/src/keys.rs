@@ -51,12 +51,12 @@ pub fn encode(literal: Option<&str>, hex: &[String], keys: &[String]) -> Typed {
     for byte in hex {
         match parse_hex(byte) {
             Some(byte) => typed.bytes.push(byte),
-            None => typed.warnings.push(format!("`{byte}` is no byte in hexadecimal; it was left out")),
+            None => typed.warnings.push(format!("`{byte}` is not a hexadecimal byte; it was ignored")),
         }
     }
     for key in keys {
         let bytes = press(key).unwrap_or_else(|| {
-            typed.warnings.push(format!("`{key}` is no key; it was sent as text"));
+            typed.warnings.push(format!("`{key}` is not a known key; it was sent as text"));
             key.clone().into_bytes()
         });
         typed.bytes.extend(bytes);

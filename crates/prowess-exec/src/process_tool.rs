@@ -118,7 +118,7 @@ pub fn schema() -> Value {
             "data": {"type": "string", "description": "write: the input."},
             "keys": texts("send-keys: keys by name, such as Enter, Up, C-c, M-x, ^D."),
             "hex": texts("send-keys: bytes in hexadecimal."),
-            "literal": {"type": "string", "description": "send-keys: text that is sent as it stands."},
+            "literal": {"type": "string", "description": "send-keys: text to send unchanged."},
             "text": {"type": "string", "description": "paste: the text."},
             "bracketed": {"type": "boolean", "description": "paste: mark it as pasted (default true)."},
             "eof": {"type": "boolean", "description": "write: close the input afterwards."},
@@ -174,7 +174,7 @@ async fn poll(job: &Job, call: &Call) -> ToolResult {
     let said = match (news.drained.text.trim_end(), news.drained.truncated) {
         ("", _) => "(no new output)".to_owned(),
         (text, false) => text.to_owned(),
-        (text, true) => format!("[… earlier output left out; log has more …]\n{text}"),
+        (text, true) => format!("[… earlier output omitted; log has more …]\n{text}"),
     };
     if let Some(outcome) = job.outcome() {
         return over(job, &outcome, &said);
@@ -190,7 +190,7 @@ fn over(job: &Job, outcome: &Outcome, said: &str) -> ToolResult {
     details["exitCode"] = json!(outcome.code);
     details["exitSignal"] = json!(outcome.signal);
     details["aggregated"] = json!(outcome.output.text());
-    let why = if outcome.exit == Exit::TimedOut { " Its time was up." } else { "" };
+    let why = if outcome.exit == Exit::TimedOut { " It timed out." } else { "" };
     ToolResult::done(format!("{said}\n\nProcess exited with {}.{why}", ending(outcome)), details)
 }
 
@@ -228,7 +228,7 @@ async fn send(job: &Job, call: &Call) -> ToolResult {
         "paste" => {
             let text = call.text.as_deref().unwrap_or_default();
             if text.is_empty() {
-                return failed("No text to paste was given.");
+                return failed("There is no text to paste.");
             }
             let bracketed = if call.bracketed == Some(false) { Bracketed::No } else { Bracketed::Yes };
             (keys::paste(text, bracketed), format!("Pasted {} chars to session {id}.", units(text)))
@@ -236,7 +236,7 @@ async fn send(job: &Job, call: &Call) -> ToolResult {
         "send-keys" => {
             let typed = keys::encode(call.literal.as_deref(), &call.hex, &call.keys);
             if typed.bytes.is_empty() {
-                return failed("No keys to send were given.");
+                return failed("There are no keys to send.");
             }
             let mut lines = vec![format!("Sent {} bytes to session {id}.", typed.bytes.len())];
             lines.extend(typed.warnings.iter().map(|warning| format!("Warning: {warning}.")));

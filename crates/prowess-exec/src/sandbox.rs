@@ -232,7 +232,7 @@ fn agree(confinement: &Confinement) -> Result<(), Unavailable> {
     let Some((open, hidden)) = confinement.conflict() else { return Ok(()) };
     Err(Unavailable::new(
         format!("refusing to run in {}: it contains {}", open.display(), hidden.display()),
-        "use a directory of its own, or a smaller workspace or grant",
+        "use a separate directory, or a smaller workspace or grant",
     ))
 }
 

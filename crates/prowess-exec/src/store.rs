@@ -36,10 +36,10 @@ pub enum StoreError {
         source: BrokenApprovals,
     },
     /// Others could have written it.
-    #[error("{} can be changed by others than its owner", .0.display())]
+    #[error("{} can be changed by users other than its owner", .0.display())]
     Unsafe(PathBuf),
     /// It is a folder or a pipe, say.
-    #[error("{} is not a file; move it away", .0.display())]
+    #[error("{} is not a regular file; move it elsewhere", .0.display())]
     NotAFile(PathBuf),
     /// It is too large to be ours.
     #[error("{} is larger than {MAX_BYTES} bytes", .0.display())]

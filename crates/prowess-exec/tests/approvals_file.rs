@@ -203,7 +203,7 @@ async fn what_is_no_file_is_refused() {
         assert!(std::process::Command::new(make).args(["-m", "700"]).arg(&path).status().expect(make).success());
         assert!(matches!(world.exec.approvals.load(), Err(StoreError::NotAFile(_))), "{make}");
         let result = world.run("ls").await;
-        assert!(result.is_error && result.text().contains("is not a file"), "{make}: {}", result.text());
+        assert!(result.is_error && result.text().contains("is not a regular file"), "{make}: {}", result.text());
     }
     let world = World::new(always());
     let lock = world.exec.approvals.lock_path();

@@ -119,7 +119,7 @@ async fn a_terminal_takes_text_keys_and_pastes() {
         (
             "send-keys",
             json!({"keys": ["Nope"]}),
-            "Sent 4 bytes to session ID.\nWarning: `Nope` is no key; it was sent as text.",
+            "Sent 4 bytes to session ID.\nWarning: `Nope` is not a known key; it was sent as text.",
             "4e 6f 70 65",
         ),
     ];
@@ -139,7 +139,7 @@ async fn a_terminal_takes_text_keys_and_pastes() {
     let said = says(&desk.job, "4e\n 6f\n 70\n 65\n").await;
     assert!(said.starts_with(&expected), "{said}");
     for (action, more, text) in
-        [("paste", json!({}), "No text to paste was given."), ("send-keys", json!({}), "No keys to send were given.")]
+        [("paste", json!({}), "There is no text to paste."), ("send-keys", json!({}), "There are no keys to send.")]
     {
         assert_eq!(desk.answer(action, more).await, failed(text));
     }

@@ -143,7 +143,7 @@ fn open(path: &Path) -> io::Result<File> {
     }
     let file = options.open(path)?;
     if !file.metadata()?.is_file() {
-        return Err(io::Error::new(ErrorKind::InvalidInput, "it is not a file; move it away"));
+        return Err(io::Error::new(ErrorKind::InvalidInput, "it is not a regular file; move it elsewhere"));
     }
     Ok(file)
 }

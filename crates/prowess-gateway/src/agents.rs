@@ -274,7 +274,7 @@ fn complain() -> impl Fn(&Failure) + Send + Sync + 'static {
         let why = failure.sentence();
         let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
         if *last != why {
-            tracing::warn!("the configuration cannot be read, and stays as it was: {why}");
+            tracing::warn!("cannot read the configuration; keeping the previous one: {why}");
             *last = why;
         }
     }

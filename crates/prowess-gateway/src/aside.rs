@@ -6,5 +6,5 @@ use crate::wire::Refusal;
 
 /// Does what looks at disks in a thread of its own.
 pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
-    spawn_blocking(work).await.map_err(|_| Refusal::unavailable("the work was not finished; see the log"))
+    spawn_blocking(work).await.map_err(|_| Refusal::unavailable("the request failed; see the gateway's log"))
 }

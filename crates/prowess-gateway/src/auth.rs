@@ -195,7 +195,7 @@ impl Denied {
             Self::DeviceTokenMismatch => {
                 "unauthorized: device token mismatch (pair the device again, or rotate its token)".to_owned()
             }
-            Self::NoProxyUser => "unauthorized: the proxy names no user who may come in".to_owned(),
+            Self::NoProxyUser => "unauthorized: the proxy sent no allowed user".to_owned(),
             Self::RateLimited(millis) => {
                 format!("unauthorized: too many failed attempts (try again in {} s)", millis.div_ceil(1000))
             }

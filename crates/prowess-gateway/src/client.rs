@@ -153,7 +153,7 @@ impl Client {
         let mut socket = stream::open(&address, introduction.pin).await?;
         let introduction = memory::recall(introduction, url).await;
         let shaken = timeout(HANDSHAKE, shake(&mut socket, &introduction)).await;
-        let shaken = shaken.map_err(|_| CallError::Gone("it does not answer the handshake".to_owned()))?;
+        let shaken = shaken.map_err(|_| CallError::Gone("it does not respond to the handshake".to_owned()))?;
         memory::learn(&introduction, url, &shaken).await;
         let hello = shaken?;
         let (client, line) = Self::over(socket, hello);
@@ -197,7 +197,7 @@ impl Client {
         let mut ended = self.ended.clone();
         match ended.wait_for(Option::is_some).await {
             Ok(why) => why.clone().unwrap_or_default(),
-            Err(_) => "the connection has ended".to_owned(),
+            Err(_) => "the connection was closed".to_owned(),
         }
     }
 
@@ -264,7 +264,7 @@ impl Answers {
 
     fn gone(&self) -> CallError {
         let why = self.ended.borrow().clone();
-        CallError::Gone(why.unwrap_or_else(|| "the connection has ended".to_owned()))
+        CallError::Gone(why.unwrap_or_else(|| "the connection was closed".to_owned()))
     }
 }
 
@@ -301,7 +301,7 @@ async fn hear(socket: &mut Socket) -> Result<Value, CallError> {
             Some(Ok(Message::Close(frame))) => return Err(CallError::Gone(closed(frame.as_ref()))),
             Some(Ok(_)) => {}
             Some(Err(error)) => return Err(gone(error)),
-            None => return Err(CallError::Gone("it hung up during the handshake".to_owned())),
+            None => return Err(CallError::Gone("it closed the connection during the handshake".to_owned())),
         }
     }
 }
@@ -348,12 +348,12 @@ impl Line {
                 request = self.waiting.recv() => {
                     let Some(request) = request else {
                         let _ = timeout(Duration::from_secs(1), self.socket.close(None)).await;
-                        return "nobody needs the connection any more".to_owned();
+                        return "the connection is no longer needed".to_owned();
                     };
                     match timeout(patience, self.socket.send(request)).await {
                         Ok(Ok(())) => {}
                         Ok(Err(error)) => return error.to_string(),
-                        Err(_) => return "it does not take what it is sent".to_owned(),
+                        Err(_) => return "it does not read from the connection".to_owned(),
                     }
                 }
                 heard = self.socket.next() => {
@@ -363,13 +363,13 @@ impl Line {
                         Some(Ok(Message::Close(frame))) => return closed(frame.as_ref()),
                         Some(Ok(_)) => {}
                         Some(Err(error)) => return error.to_string(),
-                        None => return "it hung up".to_owned(),
+                        None => return "it closed the connection".to_owned(),
                     }
                 }
                 () = sleep_until(silent_at) => {
                     let frame = CloseFrame { code: 4000.into(), reason: "tick timeout".into() };
                     let _ = timeout(Duration::from_secs(1), self.socket.close(Some(frame))).await;
-                    return "it gives no sign of life".to_owned();
+                    return "it stopped responding".to_owned();
                 }
             }
         }
@@ -439,7 +439,7 @@ mod tests {
         let (client, line, _far) = deaf().await;
         let mut answers = client.ask("health", &json!({})).expect("asked");
         line.run().await;
-        assert_eq!(client.ended().await, "it does not take what it is sent");
+        assert_eq!(client.ended().await, "it does not read from the connection");
         assert!(matches!(answers.next().await, Err(CallError::Gone(_))));
     }
 }

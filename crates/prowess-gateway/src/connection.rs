@@ -55,7 +55,7 @@ pub(crate) async fn hold(gateway: Arc<Gateway>, socket: Link, caller: Caller, me
         }
         Ok(Err(farewell)) => Some(farewell),
         Err(_) => {
-            tracing::warn!(from = %caller.peer, "not let in: it did not say who it is in time");
+            tracing::warn!(from = %caller.peer, "connection refused: no handshake in time");
             Some(Farewell::new(1000, ""))
         }
     };
@@ -227,14 +227,14 @@ fn hear(gateway: &Arc<Gateway>, guest: &Arc<Guest>, text: &str, sequence: &mut S
         }
     };
     let Some(place) = guest.begin(gateway.limits.in_flight) else {
-        noted.log(guest, "one request too many at once");
+        noted.log(guest, "too many requests at once");
         return answer(
             &request.id,
-            Refusal::unavailable("too many requests at once; wait for answers").retry_after(1000),
+            Refusal::unavailable("too many requests at once; wait for responses").retry_after(1000),
         );
     };
     if gateway.stop.is_cancelled() {
-        return answer(&request.id, Refusal::unavailable("the gateway is ending").retry_after(1000));
+        return answer(&request.id, Refusal::unavailable("the gateway is shutting down").retry_after(1000));
     }
     let slot = methods::keeps_order(&request.method).then(|| sequence.next());
     let ask = Ask { gateway: Arc::clone(gateway), guest: Arc::clone(guest), request, slot };

@@ -26,7 +26,7 @@ pub enum FileError {
     #[error(transparent)]
     Lock(#[from] LockError),
     /// It is not what it should be, so it is not touched.
-    #[error("{} is not readable as JSON ({why}); fix it or move it away", path.display())]
+    #[error("{} is not valid JSON ({why}); fix it or move it elsewhere", path.display())]
     Broken {
         /// The file.
         path: PathBuf,

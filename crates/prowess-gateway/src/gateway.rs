@@ -124,10 +124,10 @@ pub enum StartError {
     #[error(transparent)]
     Settings(#[from] SettingsError),
     /// A token was made up, and cannot be written where others find it.
-    #[error("cannot write the new token into the configuration: {0}; set gateway.auth.token yourself")]
+    #[error("cannot save the new token in the configuration: {0}; set gateway.auth.token yourself")]
     Token(#[from] EditError),
     /// The system gives no random numbers.
-    #[error("the system gives no random numbers to make a token of")]
+    #[error("the system cannot provide random numbers for a token")]
     Random,
     /// Its journal of runs cannot be used.
     #[error(transparent)]
@@ -266,7 +266,7 @@ impl Gateway {
 fn make_token(locations: &Locations) -> Result<(Secret, PathBuf), StartError> {
     let token = fresh_token().map_err(|_| StartError::Random)?;
     let edited = ConfigFile::new(&locations.config_path).set("gateway.auth.token", token.as_str().into())?;
-    tracing::info!("made a token for clients and wrote it to gateway.auth.token");
+    tracing::info!("generated a token and saved it as gateway.auth.token");
     Ok((Secret::new(token), edited.file))
 }
 
@@ -331,7 +331,7 @@ impl Running {
         gateway.hub.tell(Audience::Everybody, "shutdown", &farewell, Urgency::Droppable);
         gateway.tasks.close();
         if timeout(2 * gateway.limits.grace, gateway.tasks.wait()).await.is_err() {
-            tracing::warn!("some work did not end in time");
+            tracing::warn!("some tasks did not finish in time");
         }
         gateway.hub.close(|_| true, 1012, "service restart");
         gateway.connections.close();

@@ -115,7 +115,7 @@ async fn listen(caller: &Caller, reader: &mut SplitStream<Link>) -> Result<Reque
 
 /// One line for each client that is sent away. The secrets that it showed are not repeated.
 fn log(caller: &Caller, why: &str) {
-    tracing::warn!(from = %caller.peer, "not let in: {why}");
+    tracing::warn!(from = %caller.peer, "connection refused: {why}");
 }
 
 type Admitted = (Arc<Guest>, Mail, Option<DeviceToken>);

@@ -185,7 +185,7 @@ impl Guest {
     /// It asked for what somebody of its kind may never do. Whoever goes on like that is sent away.
     pub(crate) fn strike(&self) {
         if self.conduct.strikes.fetch_add(1, Ordering::Relaxed) >= MAX_STRIKES {
-            tracing::warn!(conn = self.conn, "sent away after calls that it may never make");
+            tracing::warn!(conn = self.conn, "disconnected after calls that it may not make");
             self.outbox.close(1008, "repeated unauthorized calls");
         }
     }

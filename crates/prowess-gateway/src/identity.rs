@@ -30,7 +30,7 @@ pub enum IdentityError {
     #[error(transparent)]
     File(#[from] FileError),
     /// The file has no key in it.
-    #[error("{} has no key in it ({why}); move it away to get a new identity, which has to be approved again", path.display())]
+    #[error("{} contains no key ({why}); move it elsewhere to get a new identity, which then needs approval", path.display())]
     Broken {
         /// The file.
         path: PathBuf,
@@ -38,7 +38,7 @@ pub enum IdentityError {
         why: &'static str,
     },
     /// The system gives no random numbers.
-    #[error("the system gives no random numbers: {0}")]
+    #[error("the system cannot provide random numbers: {0}")]
     Random(String),
 }
 
@@ -82,7 +82,7 @@ impl Identity {
 
     fn parse(stored: &Value) -> Result<Self, &'static str> {
         let pem = stored["privateKeyPem"].as_str().ok_or("privateKeyPem is missing")?;
-        SigningKey::from_pkcs8_pem(pem.trim()).map(Self::of).map_err(|_| "privateKeyPem is no Ed25519 key")
+        SigningKey::from_pkcs8_pem(pem.trim()).map(Self::of).map_err(|_| "privateKeyPem is not an Ed25519 key")
     }
 
     fn render(&self) -> Value {

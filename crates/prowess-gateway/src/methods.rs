@@ -166,7 +166,7 @@ pub(crate) async fn answer(ask: Ask) {
     let result = match find(&ask).and_then(|handle| within_allowance(&ask).map(|()| handle)) {
         Ok(handle) => tokio::select! {
             result = in_order(handle, ask) => result,
-            () = ending(&gateway) => Err(Refusal::unavailable("the gateway is ending").retry_after(1000)),
+            () = ending(&gateway) => Err(Refusal::unavailable("the gateway is shutting down").retry_after(1000)),
         },
         Err(refusal) => Err(refusal),
     };

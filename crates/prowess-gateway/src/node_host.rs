@@ -130,8 +130,8 @@ pub enum NodeHostError {
     Taken(PathBuf, Holder),
     /// Somebody else dialed in as this node. Two of them would cut each other off for ever.
     #[error(
-        "another node host connected to {0} as this node, with a copy of its files; give each machine a state directory \
-         of its own"
+        "another node host connected to {0} as this node, with a copy of its files; give each machine its own \
+         state directory"
     )]
     Replaced(String),
 }

@@ -82,7 +82,7 @@ pub(crate) enum Admission {
 pub(crate) enum PairingError {
     #[error(transparent)]
     File(#[from] FileError),
-    #[error("too many devices wait to be paired; approve or reject some of them first")]
+    #[error("too many devices are waiting for approval; approve or reject some first")]
     Full,
     #[error("the request was refused a moment ago")]
     Rejected,
@@ -94,7 +94,7 @@ pub(crate) enum PairingError {
     UnknownRole,
     #[error("missing scope: {0}")]
     BeyondOwn(String),
-    #[error("the system gives no random numbers")]
+    #[error("the system cannot provide random numbers")]
     Random,
 }
 
@@ -321,7 +321,7 @@ impl Pairing {
             match files::read_json(&path)? {
                 None => Ok(Map::new()),
                 Some(Value::Object(records)) => Ok(records),
-                Some(_) => Err(FileError::Broken { path, why: "it is no object".to_owned() }.into()),
+                Some(_) => Err(FileError::Broken { path, why: "it is not an object".to_owned() }.into()),
             }
         };
         let (pending, paired) = (read("pending.json")?, read("paired.json")?);

@@ -257,7 +257,7 @@ impl Runs {
         }
         let mut desks = self.lock();
         let Ok(desk) = self.desk(&mut desks, gateway, key) else {
-            tracing::warn!(session = %key, "too many sessions are open; it does not hear its news");
+            tracing::warn!(session = %key, "too many sessions are open; a result could not be delivered");
             return None;
         };
         let mut waiting = desk.news.lock().unwrap_or_else(PoisonError::into_inner);
@@ -307,7 +307,7 @@ impl Runs {
                 run.stop(Why::Gateway);
             }
             if tokio::time::timeout(LAST_WORDS, self.tasks.wait()).await.is_err() {
-                tracing::warn!("some turns did not end in time; the next gateway says so");
+                tracing::warn!("some turns did not finish in time; the next gateway reports them as interrupted");
             }
         }
         self.journal.close();
@@ -325,16 +325,18 @@ impl Runs {
     /// A new run of that name, which the journal is told of.
     fn ticket(&self, gateway: &Arc<Gateway>, id: &str, key: &SessionKey) -> Result<(Ticket, Accepted), Refusal> {
         if self.closing.is_cancelled() {
-            return Err(Refusal::unavailable("the gateway is stopping and takes no more messages; try again later"));
+            return Err(Refusal::unavailable(
+                "the gateway is shutting down and accepts no more messages; try again later",
+            ));
         }
         if id.len() > MAX_NAME {
             return Err(Refusal::invalid(format!("the idempotencyKey is longer than {MAX_NAME} bytes; shorten it")));
         }
         let run = match self.known.begin(id, key) {
             known::Begun::New(run) => run,
-            known::Begun::Known => return Err(Refusal::invalid(format!("the run {id} has begun already"))),
+            known::Begun::Known => return Err(Refusal::invalid(format!("the run {id} has already started"))),
             known::Begun::Full => {
-                let why = "too many runs go on at once; wait until some of them are over";
+                let why = "too many runs at once; wait until some have finished";
                 return Err(Refusal::unavailable(why).retry_after(1_000));
             }
         };
@@ -342,7 +344,7 @@ impl Runs {
         let (written, gateway) = (self.journal.begun(&run), Arc::clone(gateway));
         let accepted = async move {
             written.await.map_err(|why| {
-                let why = format!("the journal of runs cannot be written: {why}");
+                let why = format!("cannot write the run journal: {why}");
                 // It was never accepted, so it may be asked for again.
                 gateway.runs.known.forget(&run.id);
                 run.end(Ended::failed(&run.id, None, &why));
@@ -367,7 +369,7 @@ impl Runs {
     ) -> Result<T, Refusal> {
         let (reply, answer) = oneshot::channel();
         self.post(gateway, key, letter(reply))?;
-        answer.await.unwrap_or_else(|_| Err(Refusal::unavailable("the gateway is stopping; try again later")))
+        answer.await.unwrap_or_else(|_| Err(Refusal::unavailable("the gateway is shutting down; try again later")))
     }
 
     /// Sends a letter to a session.
@@ -380,7 +382,8 @@ impl Runs {
         let mut desks = self.lock();
         let desk = self.desk(&mut desks, gateway, key)?;
         desk.letters.clone().try_reserve_owned().map_err(|_| {
-            let why = format!("{MAX_LETTERS} messages wait for the session {key} already; wait for an answer first");
+            let why =
+                format!("{MAX_LETTERS} messages are already waiting in the session {key}; wait for an answer first");
             Refusal::unavailable(why).retry_after(1_000)
         })
     }
@@ -398,7 +401,7 @@ impl Runs {
             desks.remove(key);
         }
         if desks.len() >= MAX_DESKS && !desks.contains_key(key) {
-            let why = format!("{MAX_DESKS} sessions are open at once; wait until some of them are done");
+            let why = format!("{MAX_DESKS} sessions are already open; wait until some are done");
             return Err(Refusal::unavailable(why).retry_after(1_000));
         }
         Ok(desks.entry(key.clone()).or_insert_with(|| {

@@ -81,8 +81,8 @@ pub(crate) async fn serve(gateway: Arc<Gateway>, socket: TcpListener) {
 fn note_full(full: &mut Option<Full>, why: Full, peer: SocketAddr) {
     if full.replace(why) != Some(why) {
         let why = match why {
-            Full::Connections => "there are as many connections as there may be",
-            Full::Strangers => "too many from there have not said who they are",
+            Full::Connections => "the connection limit is reached",
+            Full::Strangers => "too many unauthenticated connections from this address",
         };
         tracing::warn!(from = %peer.ip(), "hung up: {why}");
     }
@@ -127,7 +127,7 @@ async fn redirect(gateway: &Gateway, stream: TcpStream) {
     let service = tower::service_fn(async |request: axum::http::Request<hyper::body::Incoming>| {
         let host = request.headers().get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
         let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
-        let text = "This gateway only speaks HTTPS. Use https:// in a browser, and wss:// for programs.\n";
+        let text = "This gateway requires HTTPS. Use https:// in a browser and wss:// in programs.\n";
         let mut response = (StatusCode::TEMPORARY_REDIRECT, [(CONNECTION, "close")], text).into_response();
         if let Ok(location) = HeaderValue::from_str(&format!("https://{host}{path}")) {
             response.headers_mut().insert(LOCATION, location);

@@ -109,7 +109,7 @@ fn scopes(written: &Value) -> Result<Vec<Scope>, SettingsError> {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SettingsError {
     /// The port is no port.
-    #[error("{what} is `{value}`, which is no port; use a number from 0 to 65535")]
+    #[error("{what} is `{value}`, which is not a port; use a number from 0 to 65535")]
     Port {
         /// Where it is written.
         what: &'static str,
@@ -128,7 +128,7 @@ pub enum SettingsError {
         variable: String,
     },
     /// A secret that is no text.
-    #[error("{0} has to be a text; write one there")]
+    #[error("{0} must be a string")]
     NoText(String),
     /// `custom` without an address.
     #[error("gateway.bind is `custom`, and gateway.customBindHost is not an IP address; write one there")]
@@ -333,7 +333,7 @@ mod tests {
     fn a_secret_that_is_not_to_be_had_is_no_reason_to_make_another() {
         let missing = told("{ gateway: { auth: { token: '${NO_SUCH_TOKEN}' } } }");
         assert!(missing.contains("gateway.auth.token") && missing.contains("NO_SUCH_TOKEN"), "{missing}");
-        assert!(told("{ gateway: { auth: { token: 12345 } } }").contains("has to be a text"));
+        assert!(told("{ gateway: { auth: { token: 12345 } } }").contains("must be a string"));
         let found = read("{ gateway: { auth: { token: '${NO_SUCH_TOKEN}' } } }", &[("OPENCLAW_GATEWAY_TOKEN", "t")]);
         assert!(matches!(found.expect("settings").auth, Auth::Token(_)), "another one was given");
     }

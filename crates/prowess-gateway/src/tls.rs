@@ -70,7 +70,7 @@ pub enum TlsError {
         source: std::io::Error,
     },
     /// A file is not what it should be.
-    #[error("{} has {what}; write a PEM file there, or remove it to have one made", path.display())]
+    #[error("{} has {what}; write a PEM file there, or remove it to generate one", path.display())]
     Content {
         /// The file.
         path: PathBuf,
@@ -78,7 +78,7 @@ pub enum TlsError {
         what: String,
     },
     /// A certificate cannot be made.
-    #[error("cannot make a self-signed certificate: {0}; set gateway.tls.certPath and gateway.tls.keyPath")]
+    #[error("cannot generate a self-signed certificate: {0}; set gateway.tls.certPath and gateway.tls.keyPath")]
     Generate(String),
 }
 

@@ -221,7 +221,7 @@ async fn what_is_allowed_runs_once_and_what_is_allowed_for_good_is_not_asked_aga
     drop(person);
     let person = Person::who_says(&room, "deny").await;
     let denied = turn.here("uname -r").await;
-    assert!(denied.is_error && denied.text().contains("denied by the person"), "other arguments: {}", denied.text());
+    assert!(denied.is_error && denied.text().contains("denied by the user"), "other arguments: {}", denied.text());
     assert_eq!(person.questions().len(), 1);
     room.running.end().await;
 }
@@ -237,7 +237,7 @@ async fn what_cannot_be_allowed_for_good_is_not_offered_and_not_taken() {
         assert_eq!(asked["request"]["decisions"], json!(["allow-once", "deny"]));
         let id = asked["id"].as_str().expect("an id").to_owned();
         let (message, _) = refused(resolve(&operator, &id, "allow-always").await);
-        assert!(message.starts_with("this cannot be allowed for good: "), "{message}");
+        assert!(message.starts_with("this command cannot always be allowed: "), "{message}");
         resolve(&operator, &id, "deny").await.expect("still open");
     });
     assert!(result.is_error);
@@ -265,7 +265,7 @@ async fn a25_what_is_shown_cannot_lie() {
     assert_eq!(person.questions().len(), lies.len(), "nobody was asked about what cannot be shown");
     let operator = room.operator().await;
     let long = operator.call("exec.approval.request", json!({"command": "x".repeat(200_000)})).await;
-    assert!(refused(long).0.starts_with("the command is too long to be shown whole"));
+    assert!(refused(long).0.starts_with("the command is too long to show in full"));
     let plan = json!({"argv": ["/bin/sh", "-c", "$0", "evil"], "cwd": null, "rawCommand": "ls"});
     let mut events = operator.events();
     let lie = json!({"command": "ls", "host": "node", "nodeId": "n", "systemRunPlan": plan});
@@ -367,7 +367,7 @@ async fn a25_of_a_clients_plan_only_what_is_shown_is_kept() {
     let about = |plan: Value| json!({"command": "x", "host": "node", "nodeId": "n", "systemRunPlan": plan});
     let odd = about(json!({"argv": ["chmod", 777, "/x"]}));
     let (message, _) = refused(operator.call("exec.approval.request", odd).await);
-    assert_eq!(message, "systemRunPlan.argv must be texts only");
+    assert_eq!(message, "systemRunPlan.argv must be a list of strings");
     let mut events = operator.events();
     let mut params = about(json!({
         "argv": ["id", "-u"], "cwd": " /w ", "agentId": " main", "sessionKey": "s ", "rawCommand": "ls", "seal": "s1",
@@ -402,7 +402,7 @@ async fn what_a_client_says_in_a_question_is_bounded() {
     }
     let env = json!({"command": "x", "env": {"A": "x".repeat(100_000)}});
     let (message, _) = refused(operator.call("exec.approval.request", env).await);
-    assert!(message.starts_with("the variables are too long to be shown whole"), "{message}");
+    assert!(message.starts_with("the variables are too long to show in full"), "{message}");
     let mut events = operator.events();
     put(&operator, "from-a-thread", json!({"command": "x", "turnSourceThreadId": 7, "resolvedPath": "/x"})).await;
     let asked = next(&mut events, "exec.approval.requested").await["request"].clone();

@@ -162,7 +162,7 @@ async fn a_turn_asks_here_for_what_runs_there_and_always_means_always() {
     {
         let person = Person::who_says(&room, "deny").await;
         let denied = turn.there("tool a").await;
-        assert!(denied.is_error && denied.text().contains("denied by the person"), "{}", denied.text());
+        assert!(denied.is_error && denied.text().contains("denied by the user"), "{}", denied.text());
         let question = &person.questions()[0];
         assert_eq!((&question["command"], &question["host"]), (&json!("tool a"), &json!("node")));
         assert_eq!(question["commandArgv"], json!(["/bin/sh", "-lc", "tool a"]));
@@ -317,7 +317,7 @@ async fn output_is_told_while_it_comes_and_has_an_end() {
     let reply = invoke(&operator, &machine.id, "system.run", params).await.expect("an end");
     let said = reply["stdout"].as_str().expect("a text");
     assert!(said.len() <= 200_000 && reply["truncated"] == true, "{} bytes", said.len());
-    assert!(said.contains("bytes left out") || said.ends_with("(truncated)"));
+    assert!(said.contains("bytes omitted") || said.ends_with("(truncated)"));
     machine.end().await;
     room.running.end().await;
 }

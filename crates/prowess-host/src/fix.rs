@@ -50,7 +50,7 @@ fn answer(view: &View, skill: &Skill, objection: &Objection) -> Vec<Fix> {
     let entry = |field: &str| format!("{}.{field}", entry_path(skill.key()));
     match objection {
         Objection::Disabled => {
-            vec![fix("it is switched off", format!("prowess config set {} true", quoted(&entry("enabled"))))]
+            vec![fix("it is disabled", format!("prowess config set {} true", quoted(&entry("enabled"))))]
         }
         Objection::NotListed => vec![fix(
             "the list of bundled skills leaves it out",

@@ -62,7 +62,7 @@ impl Shares {
         let name = place.strip_prefix("env:").and_then(|rest| rest.rsplit(':').next());
         name.and_then(|name| self.env.exact(name)).map(OsStr::to_owned).ok_or_else(|| {
             Failure::input(format!("the key of skill `{skill}` is kept in {place}, which cannot be read here"))
-                .hint(format!("set {variable} in the environment, or a reference of source `env`"))
+                .hint(format!("set {variable} in the environment, or use a reference with source `env`"))
         })
     }
 }

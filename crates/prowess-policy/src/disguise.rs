@@ -66,12 +66,12 @@ const RULES: [(&str, &str, &str); 15] = [
     ),
     (
         "process-substitution-remote-exec",
-        "a shell runs what is downloaded or decoded",
+        "a shell runs downloaded or decoded text",
         r"{start}{shell}\b[^\n;|&]*<\s*\(.*(?:{remote}|{decoder})",
     ),
     (
         "source-process-substitution-remote",
-        "what is downloaded or decoded is read as commands",
+        "downloaded or decoded text is run as commands",
         r"{start}(?:source|\.)\s+<\s*\(.*(?:{remote}|{decoder})",
     ),
     ("shell-heredoc-exec", "a shell runs a here-document", r"{start}{shell}(?:\s[^\n;|&]*)?\s*<<"),
@@ -86,7 +86,7 @@ const RULES: [(&str, &str, &str); 15] = [
         "inline code decodes or runs other code",
         r"\b(?:python|pypy|perl|ruby)[0-9.]*\b.*\s-[a-z]{0,4}[ec]\b.*\b(?:{risky})\b",
     ),
-    ("curl-pipe-shell", "what is downloaded is piped into a shell", r"{remote}.*{into}\b"),
+    ("curl-pipe-shell", "a download is piped into a shell", r"{remote}.*{into}\b"),
     (
         "var-expansion-obfuscation",
         "a command is put together from variables",

@@ -71,10 +71,10 @@ pub enum EnvRefusal {
     #[error("Security Violation: Environment variable '{}' is forbidden during host execution.", .0.escape_debug())]
     Forbidden(String),
     /// A skill wants a name that steers the child.
-    #[error("the skill sets `{}`, which could change which program runs or whom it trusts", .0.escape_debug())]
+    #[error("the skill sets `{}`, which could change which program runs or which servers it trusts", .0.escape_debug())]
     Hijacks(String),
     /// No name that a process could be given.
-    #[error("`{}` is no name for a variable: letters, digits and underscores, no digit first", .0.escape_debug())]
+    #[error("`{}` is not a valid variable name: use letters, digits and underscores, and do not start with a digit", .0.escape_debug())]
     BadName(String),
     /// A value that no process could be given, or that could pass for more than one.
     #[error("the value of `{0}` has a NUL byte or a line break, or is longer than {MAX_VALUE} bytes")]

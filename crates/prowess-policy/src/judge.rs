@@ -154,22 +154,22 @@ pub struct Grant {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NeverLasts {
     /// A shell, an interpreter or something that starts other programs.
-    #[error("it starts other programs or code, which the next time may be others")]
+    #[error("it starts other programs or code, which may differ next time")]
     Interprets,
     /// It is not read with certainty.
     #[error("what it does is not certain from its text")]
     Uncertain,
     /// A variable, a glob or another expansion.
-    #[error("its arguments depend on the moment")]
+    #[error("its arguments contain variables")]
     Dynamic,
     /// There is no such program.
-    #[error("there is no such program")]
+    #[error("the program does not exist")]
     NotFound,
     /// A file that commands here, a skill or others can change.
     #[error("commands that run here could change the program")]
     Changeable,
     /// The rules ask every time.
-    #[error("every command is asked about here")]
+    #[error("every command needs approval here")]
     AlwaysAsk,
 }
 

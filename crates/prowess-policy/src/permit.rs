@@ -213,13 +213,13 @@ pub struct Question(Judgment);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Denied {
     /// A person said no.
-    #[error("denied by the person who was asked")]
+    #[error("denied by the user")]
     ByPerson,
     /// Nobody answered in time.
     #[error("needs approval, and nobody answered")]
     Unanswered,
     /// "Always" is not to be had for this command.
-    #[error("this cannot be allowed for good: {0}")]
+    #[error("this command cannot always be allowed: {0}")]
     NotForGood(String),
 }
 

@@ -128,13 +128,10 @@ impl fmt::Display for Farther {
         let program = self.program;
         match self.kind {
             Kind::Dynamic => {
-                return write!(
-                    f,
-                    "an argument of `{program}` is known only while it runs, and may do more than it seems"
-                );
+                return write!(f, "an argument of `{program}` is known only at run time and may do more than expected");
             }
             Kind::OpenTail => {
-                return write!(f, "`{program}` gets more arguments while it runs, and one may do more than it seems");
+                return write!(f, "`{program}` gets more arguments at run time, which may do more than expected");
             }
             _ => {}
         }
@@ -150,8 +147,8 @@ impl fmt::Display for Farther {
             Kind::MissingScript => "is given a script that was not found",
             Kind::LoadsCode => "loads other code",
             Kind::StartsProgram => "starts another program",
-            Kind::Elsewhere => "runs commands in another place",
-            Kind::Service => "tells a service on this machine what to do",
+            Kind::Elsewhere => "runs commands on another machine or in a container",
+            Kind::Service => "controls a service on this machine",
             Kind::Settings => "changes what later commands do",
             Kind::StartupFile => "would write a file that is read whenever programs start",
             Kind::Writes => "writes a file of its choice",

@@ -140,9 +140,9 @@ impl fmt::Display for Reason {
             Self::ShellState => "it changes what later commands mean",
             Self::ReadsInput => "the shell would read commands from its input",
             Self::StartupFiles => "the shell would run its start-up files first",
-            Self::ExtraOperands => "the words behind the text of `-c` become part of what it runs",
-            Self::OtherLanguage => "the text is in a shell language that is not read here",
-            Self::Multiplexer => "it runs built-in programs of its own under the names of others",
+            Self::ExtraOperands => "the words after the `-c` text become part of what it runs",
+            Self::OtherLanguage => "the text is in a shell language that prowess does not parse",
+            Self::Multiplexer => "it runs its built-in programs under the names of other programs",
         })
     }
 }

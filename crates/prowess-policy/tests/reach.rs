@@ -233,8 +233,8 @@ fn reasons_are_said_plainly() {
         ("bash x", "`bash` is a shell and can start anything"),
         ("git frob", "`git` has a subcommand that may be an alias or an extension"),
         ("git config a b", "`git config` changes what later commands do"),
-        ("sort *", "an argument of `sort` is known only while it runs, and may do more than it seems"),
-        ("docker run x", "`docker run` runs commands in another place"),
+        ("sort *", "an argument of `sort` is known only at run time and may do more than expected"),
+        ("docker run x", "`docker run` runs commands on another machine or in a container"),
         ("vim x", "`vim` takes commands while it runs and can start anything"),
     ];
     for (command, expected) in table {

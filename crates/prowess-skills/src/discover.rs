@@ -269,7 +269,7 @@ impl Search<'_> {
     /// Leaves out the folders at the end of a level that are too many for one root.
     fn cut_visits(&mut self, level: &mut Vec<Folder>) {
         if level.len() > self.visits_left {
-            let reason = format!("{} folders were not looked at: there are too many", level.len() - self.visits_left);
+            let reason = format!("{} folders were not searched: there are too many", level.len() - self.visits_left);
             let fix = "point to the folders that hold skills, or raise skills.limits.maxCandidatesPerRoot";
             self.finding.problems.push(over_limit(&self.root.path, reason, fix));
             level.truncate(self.visits_left);
@@ -330,12 +330,12 @@ impl Search<'_> {
         });
         let found = listing.children.len() + listing.left_out;
         if listing.left_out > 0 {
-            let reason = format!("{} of {found} folders were not looked at", listing.left_out);
+            let reason = format!("{} of {found} folders were not searched", listing.left_out);
             let fix = "split the folder, or raise skills.limits.maxCandidatesPerRoot";
             listed.problems.push(over_limit(&folder.path, reason, fix));
         } else if folder.level == 0 && found > self.reach.limits.candidates_per_root {
             let reason =
-                format!("has {found} folders, more than skills.limits.maxCandidatesPerRoot; all were looked at");
+                format!("has {found} folders, more than skills.limits.maxCandidatesPerRoot; all were searched");
             listed.problems.push(over_limit(&folder.path, reason, "check that this is a folder of skills"));
         }
         for child in listing.children {
@@ -397,7 +397,7 @@ impl Search<'_> {
         let (above, below) = (has_skill(root.real()), has_skill(&root.real().join("skills")));
         (above || below).then(|| {
             let reason = "the root is itself a skill, so the skills in the folders below it are not loaded";
-            let fix = "move this SKILL.md into a folder of its own";
+            let fix = "move this SKILL.md into its own folder";
             Problem::new(ProblemKind::Swallowed, &root.path.join(FILE), reason, fix)
         })
     }
@@ -407,7 +407,7 @@ impl Search<'_> {
         // Looking at a few is enough to know that something lies deeper.
         if let Some(folder) = folders.iter().take(64).find(deeper) {
             let reason = format!("folders more than {MAX_LEVELS} levels below the root were not searched");
-            self.finding.problems.push(over_limit(&folder.path, reason, "move skills nearer to the root"));
+            self.finding.problems.push(over_limit(&folder.path, reason, "move the skills closer to the root"));
         }
     }
 

@@ -77,7 +77,7 @@ pub enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Hijacks => "the name could change which program runs or whom it trusts",
+            Self::Hijacks => "the name could change which program runs or which servers it trusts",
             Self::Undeclared => "a credential the skill does not declare (primaryEnv or requires.env)",
             Self::BadName => "not a name of letters, digits and underscores",
             Self::Nul => "the value has a NUL byte",

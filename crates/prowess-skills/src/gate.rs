@@ -80,7 +80,7 @@ impl fmt::Display for Objection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let items = self.items().join(", ");
         match self {
-            Self::Disabled => f.write_str("switched off in the configuration"),
+            Self::Disabled => f.write_str("disabled in the configuration"),
             Self::NotListed => f.write_str("not in the list of bundled skills (skills.allowBundled)"),
             Self::Unreadable(reason) => write!(f, "its requirements cannot be read: {reason}"),
             Self::WrongOs(_) => write!(f, "runs only on {items}"),

@@ -154,7 +154,7 @@ fn skill_dir(folder: &Path, path: &str) -> Result<PathBuf, &'static str> {
     }
     let real = dir.canonicalize().map_err(|_| "does not exist")?;
     let inside = folder.canonicalize().is_ok_and(|folder| real.starts_with(folder));
-    if inside { Ok(dir) } else { Err("leads out of the plugin by a link") }
+    if inside { Ok(dir) } else { Err("is a symlink that leads out of the plugin") }
 }
 
 /// The `plugins` section.

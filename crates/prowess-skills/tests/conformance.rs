@@ -215,7 +215,7 @@ fn m_disc_18_a_root_larger_than_the_limit_is_reported_and_searched_tenfold() {
     let peers = || Limits { candidates_per_root: 300, ..Limits::default() };
     assert_eq!(reasons(&many(300), peers()), [""; 0]);
     let told = reasons(&many(301), peers());
-    assert!(told.len() == 1 && told[0].contains("301 folders") && told[0].contains("all were looked at"), "{told:?}");
+    assert!(told.len() == 1 && told[0].contains("301 folders") && told[0].contains("all were searched"), "{told:?}");
     // Ten times the limit, but not fewer than a thousand and not more than ten thousand.
     for (limit, looked_at) in [(5, 1_000), (100, 1_000), (150, 1_500), (2_000, 10_000)] {
         let tree = many(looked_at + 1);

@@ -164,7 +164,7 @@ fn revoke(file: &ApprovalsFile, agent: &str, wanted: &str, json: bool) -> Result
 fn broken(error: StoreError) -> Failure {
     let hint = match &error {
         StoreError::Broken { .. } | StoreError::TooLarge(_) => {
-            "fix the file or move it away; its rules are ignored until then"
+            "fix the file or move it elsewhere; until then its rules are ignored"
         }
         StoreError::Unsafe(path) => return Failure::input(&error).hint(format!("chmod go-w {}", path.display())),
         StoreError::NotAFile(_) => "replace it with a regular file, or remove it",

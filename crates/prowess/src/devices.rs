@@ -38,7 +38,7 @@ async fn list(client: &Client, json: bool) -> Result<Report, Failure> {
     }
     let rows: Vec<Vec<String>> = list_of(&devices, "paired").map(row).collect();
     let mut text = if rows.is_empty() {
-        "No devices are paired. A page, node or program on another machine asks to be when it connects.\n".to_owned()
+        "No devices yet. A page, node or program on another machine requests access when it connects.\n".to_owned()
     } else {
         table(&["Device", "Name", "As", "System", "Last used"], &[0], rows)
     };
@@ -160,7 +160,7 @@ pub(crate) async fn remove(client: &Client, wanted: &str, json: bool) -> Result<
     }
     let (id, name) = (safe(&id), safe(&name));
     let who = if name.is_empty() || name == id { id } else { format!("{name} ({id})") };
-    Ok(Report::text(format!("removed {who}; it needs a new approval to come back\n")))
+    Ok(Report::text(format!("removed {who}; it needs a new approval to return\n")))
 }
 
 /// The machine that is meant by its id, the beginning of it or its name: its id, and what people call it.
@@ -182,8 +182,8 @@ fn meant(nodes: &Value, devices: &Value, wanted: &str) -> Result<(String, String
     let shown = safe(wanted);
     match fitting.into_iter().collect::<Vec<_>>().as_slice() {
         [(id, name)] => Ok(((*id).to_owned(), (*name).to_owned())),
-        [] => Err(Failure::input(format!("the gateway knows no device `{shown}`"))
-            .hint("prowess devices list and prowess node list show them; give an id, at least four characters of it, or a name")),
+        [] => Err(Failure::input(format!("the gateway has no device `{shown}`"))
+            .hint("prowess devices list and prowess node list show them; give an id, the first four or more characters of one, or a name")),
         several => {
             let ids: Vec<String> = several.iter().map(|(id, _)| safe(id)).collect();
             Err(Failure::input(format!("`{shown}` matches several devices: {}", ids.join(", "))).hint("give the id"))

@@ -80,7 +80,7 @@ fn explain_tells_what_stops_a_skill_and_ends_with_commands_that_mend_it() {
     let home = prowess().skill("x", "Does x.", needs).config("{ skills: { entries: { x: { enabled: false } } } }");
     let told = home.run("skills explain x").ok();
     for line in [
-        "switched off in the configuration",
+        "disabled in the configuration",
         "programs not found: nope",
         "variables not set: X_KEY",
         "prowess config set skills.entries.x.enabled true",

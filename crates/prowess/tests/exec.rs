@@ -208,15 +208,15 @@ fn an_unknown_sandbox_is_no_sandbox_and_no_run() {
 #[test]
 fn the_operators_words_decide() {
     let run = |config: &str| prowess().config(config).go("exec run -- touch x");
-    run("{ tools: { exec: { security: 'deny' } } }").code(1).err_has("switched off");
+    run("{ tools: { exec: { security: 'deny' } } }").code(1).err_has("commands are disabled");
     run("{ tools: { exec: { security: 'allowlist', ask: 'off' } } }").code(1).err_has("the rules do not allow it");
-    run("{ tools: { exec: { security: 'ful' } } }").code(1).err_has("switched off");
+    run("{ tools: { exec: { security: 'ful' } } }").code(1).err_has("commands are disabled");
     run("{ tools: { exec: { security: 'full' } } }").ok();
     run("{ tools: { exec: { security: 'full', ask: 'always' } } }").code(1);
     run("{ tools: { exec: { host: 'node' } } }").code(1).err_has("node");
     let home = prowess().config("{ tools: { exec: { security: 'full' } } }");
     std::fs::write(home.approvals(), r#"{"version":1,"agents":{"main":{"security":"deny"}}}"#).expect("written");
-    home.go("exec run -- touch x").code(1).err_has("switched off");
+    home.go("exec run -- touch x").code(1).err_has("commands are disabled");
     assert!(!home.path("work/x").exists());
 }
 
@@ -271,7 +271,7 @@ fn a_broken_approvals_file_fails_closed_and_is_kept() {
     {
         home.go(line).code(1).err_has("exec-approvals.json");
     }
-    home.go("doctor").code(1).out_has("every command is refused until then");
+    home.go("doctor").code(1).out_has("until then every command is refused");
     assert_eq!(std::fs::read_to_string(home.approvals()).expect("it is there"), broken);
 }
 
@@ -280,7 +280,7 @@ fn an_approvals_file_that_others_can_write_is_refused() {
     let home = prowess();
     home.go("approvals allow ls").ok();
     std::fs::set_permissions(home.approvals(), Permissions::from_mode(0o660)).expect("the mode is set");
-    home.go("exec run -- ls").code(1).err_has("can be changed by others");
+    home.go("exec run -- ls").code(1).err_has("can be changed by users other than its owner");
     home.go("approvals list").code(1).err_has("chmod go-w");
     std::fs::set_permissions(home.approvals(), Permissions::from_mode(0o600)).expect("the mode is set");
     home.go("exec run -- ls").ok();
@@ -383,7 +383,7 @@ fn a_person_at_a_terminal_says_yes_no_always_or_why() {
     let home = prowess();
     let mark = home.path("work/x");
     let (screen, code) = at_a_terminal(&home, "touch x", &["n"]);
-    assert!(code == Some(1) && !mark.exists() && screen.contains("denied by the person"), "{screen}");
+    assert!(code == Some(1) && !mark.exists() && screen.contains("denied by the user"), "{screen}");
     let (screen, code) = at_a_terminal(&home, "touch x", &["w", "what", "y"]);
     assert!(code == Some(0) && mark.exists(), "{screen}");
     assert!(screen.contains("    touch x") && screen.contains("starts   /usr/bin/touch"), "{screen}");

@@ -35,7 +35,7 @@ fn verdict(output: &Output) -> String {
     (*line).to_owned()
 }
 
-/// The next message is answered, and the model sees what people said and nothing that makes no sense.
+/// The next message is answered, and the model sees what people said and nothing that is invalid.
 #[track_caller]
 fn the_conversation_goes_on(home: &Prowess, server: &ModelServer) {
     home.go(&format!("run --continue {GOOD}")).ok().out_has("All is well.");
@@ -83,11 +83,11 @@ fn what_no_later_try_can_help_is_said_at_once() {
         (status(401, &[], &body("authentication_error")), "does not accept the key", "check the key"),
         (status(403, &[], &body("permission_error")), "does not accept the key", "check the key"),
         (status(404, &[], &body("not_found_error")), "refused the request (404)", "check the model's name"),
-        (status(404, &html, page), "a web page came back, \"Sign in\"", "base URL"),
-        (raw(page), "a web page came back, \"Sign in\"", "base URL"),
-        (raw("data: {\"type\": oops\n\n"), "makes no sense", "wire format"),
-        (raw("{\"hello\": nonsense}"), "makes no sense", "wire format"),
-        (raw("{\"hello\": \"world\"}"), "makes no sense", "wire format"),
+        (status(404, &html, page), "the server returned a web page, \"Sign in\"", "base URL"),
+        (raw(page), "the server returned a web page, \"Sign in\"", "base URL"),
+        (raw("data: {\"type\": oops\n\n"), "is invalid", "wire format"),
+        (raw("{\"hello\": nonsense}"), "is invalid", "wire format"),
+        (raw("{\"hello\": \"world\"}"), "is invalid", "wire format"),
     ];
     for (index, (turn, why, remedy)) in table.into_iter().enumerate() {
         assert_eq!(fails(turn, APIS[index % 3], why, remedy), 1, "{why}: it is asked once");
@@ -141,7 +141,7 @@ fn an_answer_that_is_cut_anywhere_is_asked_for_again() {
         for (home, server, output) in side_by_side(batch, "run 'say two lines'") {
             let output = output.ok();
             assert!(output.stdout().ends_with(&format!("{ANSWER}\n")), "{output}");
-            assert!(output.stderr().contains("ended in the middle; attempt 2"), "{output}");
+            assert!(output.stderr().contains("was cut off; attempt 2"), "{output}");
             assert_eq!(server.requests().len(), 2);
             home.go("run --continue 'was that all?'").ok();
             let heard = server.requests()[2].heard();

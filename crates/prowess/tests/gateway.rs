@@ -77,7 +77,7 @@ fn a25_who_talks_to_it_is_asked_about_tools_and_sees_what_they_would_write() {
     let home = home.config(&config.to_string());
     let served = Served::start(&home, "");
     let mut desk = Desk::sit(&home, &["run", "--gateway", served.url(), "write it"]);
-    desk.see("A tool wants to be used").see("outside.txt").see("+ first").see("+ last\\u{1b}[2J").see("because");
+    desk.see("A tool wants to run").see("outside.txt").see("+ first").see("+ last\\u{1b}[2J").see("because");
     assert!(!home.path("outside.txt").exists(), "nothing is written before the answer");
     desk.see("Run it? [y]es, once / [n]o / [w]hy: ").type_in(&["y", ENTER]).see("It is written.");
     desk.leave().well();
@@ -163,7 +163,7 @@ fn people_are_told_where_it_is_and_no_secret() {
     let told = running.wait().ok();
     let made = token(&home);
     let told = told.err_has("listening on ws://127.0.0.1:").err_has("the page is at http://127.0.0.1:");
-    let told = told.err_has("a new token is in ~/.openclaw/openclaw.json, as gateway.auth.token");
+    let told = told.err_has("saved a new token in ~/.openclaw/openclaw.json as gateway.auth.token");
     let _ = told.lacks(&made);
     let log = std::fs::read_to_string(&log).expect("a log");
     assert!(!log.contains(&made), "{log}");
@@ -246,7 +246,7 @@ fn a_port_that_is_taken_is_named_with_how_to_find_who_has_it() {
     let port = taken.local_addr().expect("an address").port();
     let home = prowess();
     let refused = home.run(&format!("gateway run --port {port}")).code(1);
-    let refused = refused.err_has(&format!("port {port} is taken")).err_has("prowess gateway status");
+    let refused = refused.err_has(&format!("port {port} is in use")).err_has("prowess gateway status");
     let _ = refused.err_has(&format!(":{port}")).err_has("--port");
 }
 
@@ -263,9 +263,9 @@ fn a_method_is_called_and_its_refusal_is_told() {
     let served = Served::start(&home, "");
     let url = served.url().to_owned();
     home.run(&format!("gateway call no.such --gateway {url}")).code(1).err_has("does not support `no.such`");
-    home.run(&format!("gateway call health '{{' --gateway {url}")).code(2).err_has("no JSON");
+    home.run(&format!("gateway call health '{{' --gateway {url}")).code(2).err_has("not valid JSON");
     for odd in ["[1]", "null", "5"] {
-        home.run(&format!("gateway call health '{odd}' --gateway {url}")).code(2).err_has("no JSON object");
+        home.run(&format!("gateway call health '{odd}' --gateway {url}")).code(2).err_has("not a JSON object");
     }
     let refused = home.run(&format!("gateway call logs.tail '{{\"limit\": 0}}' --json --gateway {url}")).code(1).json();
     assert_eq!(refused["error"]["code"], "INVALID_REQUEST", "{refused}");
@@ -306,7 +306,7 @@ fn the_configuration_of_a_gateway_is_seen_and_changed() {
     home.run(&format!("config set skills.load.watch false --gateway {url}")).ok().out_has("changed skills.load.watch");
     home.run(&format!("config get skills.load.watch --gateway {url}")).ok().out_has("false");
     home.run(&format!("config get gateway.auth.token --gateway {url}")).ok().out_has("__OPENCLAW_REDACTED__");
-    home.run(&format!("config set gateway.port 4711 --gateway {url}")).ok().out_has("restarted");
+    home.run(&format!("config set gateway.port 4711 --gateway {url}")).ok().out_has("when you restart the gateway");
     home.run(&format!("config set skills.load.watch perhaps --gateway {url}")).code(1).err_has("invalid config");
     served.end().ok();
     let text = std::fs::read_to_string(home.path(".openclaw/openclaw.json")).expect("a configuration");
@@ -325,7 +325,7 @@ fn a_service_is_written_down_and_switched_on_by_the_person() {
         written.out_has("systemctl --user enable --now prowess-gateway.service").lacks("a-secret-token");
         let text = std::fs::read_to_string(home.path(unit)).expect("a unit");
         assert!(text.contains("[Service]\nExecStart=\"") && text.contains("WantedBy=default.target"), "{text}");
-        home.run("gateway install-service").ok().out_has("it was so already");
+        home.run("gateway install-service").ok().out_has("unchanged: ");
         home.run("gateway install-service --port 1").code(1).err_has("--force");
         home.run("gateway install-service --port 1 --force").ok();
     }

@@ -175,7 +175,8 @@ fn who_leaves_a_question_is_told_how_it_is_answered() {
     let mut desk = Desk::sit(&home, &["run", "--gateway", &stage.url, "hi"]);
     let id = golden()["approval"][0]["payload"]["id"].as_str().expect("an id").to_owned();
     desk.see("Run it?").see("hy: ").type_in(&[CTRL_D]);
-    desk.see("nobody answers").see(&format!("prowess approvals resolve {id} allow-once|deny --gateway {}", stage.url));
+    desk.see("can no longer be answered here")
+        .see(&format!("prowess approvals resolve {id} allow-once|deny --gateway {}", stage.url));
     assert!(stage.asked("exec.approval.resolve").is_empty());
     desk.type_in(&[CTRL_C]);
     assert_eq!(desk.leave().status.code(), Some(130));

@@ -97,7 +97,7 @@ fn a_session_that_is_not_there_cannot_begin_anew() {
         .err_has("there is no session `agent:main:nosuch`")
         .err_has("sessions list");
     home.run("run hi --session work").ok();
-    home.run("sessions reset work").ok().out_has("starts over");
+    home.run("sessions reset work").ok().out_has("started agent:main:work over");
     home.run("sessions list").ok().lacks("nosuch");
 }
 
@@ -111,16 +111,16 @@ fn a_pipe_in_place_of_a_file_is_refused() {
     make(".openclaw/agents/main/sessions/sessions.json");
     make(".openclaw/exec-approvals.json");
     for line in ["run hi", "run hi --new", "sessions list", "sessions show"] {
-        home.run(line).code(1).err_has("sessions.json: it is not a file; move it away");
+        home.run(line).code(1).err_has("sessions.json: it is not a regular file; move it elsewhere");
     }
-    home.run("exec check ls").code(1).err_has("exec-approvals.json is not a file");
-    home.run("approvals list").code(1).err_has("exec-approvals.json is not a file");
+    home.run("exec check ls").code(1).err_has("exec-approvals.json is not a regular file");
+    home.run("approvals list").code(1).err_has("exec-approvals.json is not a regular file");
 }
 
 #[test]
 fn what_was_mended_is_told_on_stderr() {
     let home = prowess().file(".openclaw/agents/main/sessions/sessions.json", "{");
-    home.run("run hi").ok().err_has("! the index of sessions was broken and was made again");
+    home.run("run hi").ok().err_has("! the index of sessions was broken and was rebuilt");
     home.run("run hi --json").ok().lacks("was broken");
     std::fs::write(home.path(".openclaw/agents/main/sessions/sessions.json"), "{").expect("an index");
     home.run("run hi --new --json").ok().err_has("! the index of sessions was broken");
@@ -286,5 +286,5 @@ fn an_image_reaches_the_model_or_is_named_to_it() {
     let parts =
         |at: usize| seen[at].body["messages"].as_array().and_then(|all| all.last()).expect("one")["content"].clone();
     assert_eq!(parts(0)[1]["image_url"]["url"], "data:image/gif;base64,R0lGODlh");
-    assert!(parts(1).as_str().is_some_and(|text| text.contains("cannot look at images")), "{}", parts(1));
+    assert!(parts(1).as_str().is_some_and(|text| text.contains("does not accept images")), "{}", parts(1));
 }

@@ -125,7 +125,7 @@ pub(crate) fn fallback(previous: Option<&str>, messages: &[Message], files: &Fil
     }
     let requests: Vec<String> = messages.iter().filter_map(asked).collect();
     if !requests.is_empty() {
-        text.push_str("## What the person asked for\n");
+        text.push_str("## What the user asked for\n");
         if requests.len() > MAX_REQUESTS {
             text.push_str("- (earlier requests are left out)\n");
         }
@@ -284,7 +284,7 @@ mod tests {
         let text = fallback(Some("Earlier words."), &messages(), &files);
         assert_eq!(
             text,
-            "## Before that\nEarlier words.\n\n## What the person asked for\n- Fix the parser, please.\n\n\
+            "## Before that\nEarlier words.\n\n## What the user asked for\n- Fix the parser, please.\n\n\
              ## Tools that were used\n- read: 2\n\n## What the assistant said last\nIt is fixed.\n\n\n\
              ## Files that were read\n- src/a.rs\n\n## Files that were changed\n- src/b.rs"
         );

@@ -59,8 +59,7 @@ pub(super) fn picked(name: &str, why: &Why, others: &[String]) -> String {
         }
     };
     if !others.is_empty() {
-        let _written =
-            write!(text, " The embedded planner follows one skill at a time; left out: {}.", others.join(", "));
+        let _written = write!(text, " The embedded planner uses one skill at a time; ignored: {}.", others.join(", "));
     }
     text
 }
@@ -76,8 +75,8 @@ pub(super) fn no_skill(nearest: &[String], ready: &[String]) -> String {
         ),
     };
     let ready = match ready {
-        [] => "No skill is ready here; `prowess skills list` says what each needs.".to_owned(),
-        some => format!("Ready here: {}. `prowess skills list` says what each is for.", some.join(", ")),
+        [] => "No skill is ready here; `prowess skills list -v` shows what each one needs.".to_owned(),
+        some => format!("Ready here: {}. `prowess skills list` describes them.", some.join(", ")),
     };
     format!("No skill fits this request.{nearest}\n\n{ready}\n\n{WHAT_I_AM}")
 }
@@ -87,7 +86,7 @@ pub(super) fn held_back(skill: &Arc<Skill>, objections: &[Objection]) -> String 
     let name = skill.name.as_str();
     let why: Vec<String> = objections.iter().map(ToString::to_string).collect();
     format!(
-        "The skill \"{name}\" would fit, but cannot be used here: {}. `prowess skills info {}` says what it needs.\n\n{WHAT_I_AM}",
+        "The skill \"{name}\" would fit, but cannot be used here: {}. `prowess skills info {}` shows what it needs.\n\n{WHAT_I_AM}",
         why.join("; "),
         quote(name)
     )
@@ -153,11 +152,10 @@ pub(super) fn ran(ran: &[(&ToolCall, &ToolReply)]) -> String {
 
 /// What was said so far, shortened.
 pub(super) fn digest(before: &[Message], asked: &str) -> String {
-    let mut lines =
-        vec!["A digest by the embedded planner, which is no language model: what was said, shortened.".to_owned()];
+    let mut lines = vec!["A digest by the embedded planner, not a language model: the messages, shortened.".to_owned()];
     let skip = before.len().saturating_sub(MAX_MESSAGES);
     if skip > 0 {
-        lines.push(format!("- {skip} earlier messages are left out"));
+        lines.push(format!("- {skip} earlier messages omitted"));
     }
     lines.extend(before[skip..].iter().flat_map(digested));
     if before.is_empty() {
@@ -258,7 +256,7 @@ fn about_blanks(commands: &[Filled]) -> Option<String> {
     }
     if !open.is_empty() {
         sentences
-            .push(format!("Replace {} with your own value; the request does not say it for certain.", listed(&open)));
+            .push(format!("Replace {} with your own value; the request does not clearly say which.", listed(&open)));
     }
     (!sentences.is_empty()).then(|| sentences.join(" "))
 }
@@ -267,7 +265,7 @@ fn hint(found: &Found<'_>, next: &Next) -> Option<String> {
     let first = found.commands.first()?;
     Some(match next {
         Next::MayRun if first.open.is_empty() => {
-            "Nothing was run. With `--act` the first command is run, as the exec policy allows.".to_owned()
+            "Nothing was run. With `--act`, prowess runs the first command if the exec policy allows it.".to_owned()
         }
         Next::MayRun | Next::Nothing => "Nothing was run.".to_owned(),
         Next::NoTool => {
@@ -279,7 +277,7 @@ fn hint(found: &Found<'_>, next: &Next) -> Option<String> {
             words.join(", ")
         ),
         Next::Open => format!(
-            "Nothing was run: the request does not say what to use for {}. Say it, and ask again.",
+            "Nothing was run: the request does not say what to use for {}. Add it and ask again.",
             listed(&first.open.iter().map(|was| format!("`{was}`")).collect::<Vec<_>>())
         ),
     })
@@ -311,7 +309,7 @@ fn ends(text: &str) -> String {
     }
     let head = cut(text, MAX_OUTPUT / 2);
     let end = tail(text, MAX_OUTPUT / 2);
-    format!("{head}\n… {} bytes left out …\n{end}", text.len() - head.len() - end.len())
+    format!("{head}\n… {} bytes omitted …\n{end}", text.len() - head.len() - end.len())
 }
 
 fn listed(items: &[String]) -> String {

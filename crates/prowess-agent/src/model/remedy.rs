@@ -12,8 +12,8 @@ impl ModelError {
             Self::Request { status: 404, .. } => {
                 "check the model's name and the base URL; `prowess models --probe` shows what answers"
             }
-            Self::Request { .. } => "ask another model with --model, or begin anew with --new",
-            Self::Overflow { .. } => "begin anew with --new, or ask a model with more room with --model",
+            Self::Request { .. } => "use another model with --model, or start over with --new",
+            Self::Overflow { .. } => "start over with --new, or use a model with a larger context window with --model",
             Self::Busy { .. } | Self::Server { .. } | Self::Cut { .. } => {
                 "try again later, or ask another model with --model"
             }

@@ -192,8 +192,10 @@ pub(super) fn web_page(body: &str) -> String {
         Some(clean(&body[from..from + to], EXCERPT))
     });
     match title {
-        Some(title) if !title.is_empty() => format!("a web page came back, \"{title}\" (is the base URL right?)"),
-        _ => "a web page came back (is the base URL right?)".to_owned(),
+        Some(title) if !title.is_empty() => {
+            format!("the server returned a web page, \"{title}\" (is the base URL right?)")
+        }
+        _ => "the server returned a web page (is the base URL right?)".to_owned(),
     }
 }
 
@@ -350,7 +352,10 @@ mod tests {
             ("{}", "{}"),
             ("", "no reason was given"),
             ("plain\x1b[31m \r\n words\u{202e}", "plain [31m words"),
-            ("<!doctype html><TITLE>Sign in</TITLE>", "a web page came back, \"Sign in\" (is the base URL right?)"),
+            (
+                "<!doctype html><TITLE>Sign in</TITLE>",
+                "the server returned a web page, \"Sign in\" (is the base URL right?)",
+            ),
         ];
         for (body, expected) in table {
             assert!(matches!(at(400, body), ModelError::Request { said, .. } if said == expected), "{body}");

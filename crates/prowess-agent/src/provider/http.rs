@@ -33,7 +33,7 @@ const LINGER: Duration = Duration::from_millis(100);
 #[derive(Debug, Error)]
 pub enum SetupError {
     /// The base URL is none.
-    #[error("the base URL of {provider} cannot be used: {why}; give one such as http://127.0.0.1:11434/v1")]
+    #[error("the base URL of {provider} is invalid: {why}; use one such as http://127.0.0.1:11434/v1")]
     BaseUrl {
         /// Who.
         provider: String,
@@ -397,10 +397,7 @@ async fn beginning(mut response: Response) -> String {
 }
 
 fn silent(provider: &str) -> ModelError {
-    ModelError::Connection {
-        provider: provider.to_owned(),
-        why: format!("nothing came for {} seconds", IDLE.as_secs()),
-    }
+    ModelError::Connection { provider: provider.to_owned(), why: format!("no data for {} seconds", IDLE.as_secs()) }
 }
 
 /// An error and its causes in one line. Its URL is left out: it can carry a key.

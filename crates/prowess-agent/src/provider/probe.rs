@@ -34,7 +34,7 @@ impl Remote {
     /// Asks for a word, with a tool to choose from, and waits for the beginning of an answer.
     pub async fn probe(&self, thinking: Thinking, patience: Duration) -> Result<(), ModelError> {
         let late = |_| {
-            let why = format!("nothing came for {} seconds", patience.as_secs());
+            let why = format!("no data for {} seconds", patience.as_secs());
             ModelError::Connection { provider: self.endpoint.provider.clone(), why }
         };
         tokio::time::timeout(patience, self.first_word(thinking)).await.map_err(late)?

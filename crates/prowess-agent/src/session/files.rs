@@ -71,7 +71,7 @@ pub(crate) fn open(path: &Path) -> std::io::Result<File> {
     let flags = OFlags::NONBLOCK.bits().cast_signed();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     if !file.metadata()?.is_file() {
-        return Err(std::io::Error::new(ErrorKind::InvalidInput, "it is not a file; move it away"));
+        return Err(std::io::Error::new(ErrorKind::InvalidInput, "it is not a regular file; move it elsewhere"));
     }
     Ok(file)
 }

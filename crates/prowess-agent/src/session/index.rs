@@ -213,7 +213,7 @@ impl Index {
                 Content::Missing => (Arc::new(self.rebuild()), None),
                 Content::Broken => {
                     let kept = self.keep_aside()?;
-                    let told = "the index of sessions was broken and was made again from the transcripts";
+                    let told = "the index of sessions was broken and was rebuilt from the transcripts";
                     (Arc::new(self.rebuild()), Some(format!("{told}; the old one is kept as {}", kept.display())))
                 }
             };

@@ -39,7 +39,7 @@ impl Mended {
     /// All reports.
     pub(crate) fn finish(mut self) -> Vec<String> {
         if self.more > 0 {
-            self.reports.push(format!("{} more reports were left out", self.more));
+            self.reports.push(format!("{} more problems are not shown", self.more));
         }
         self.reports
     }
@@ -59,7 +59,7 @@ pub(crate) fn each(
         is_torn = line.last() != Some(&b'\n');
         if line.len() > MAX_LINE {
             is_torn = is_torn && !skip_line(&mut from)?;
-            mended.note(format!("line {number} is longer than {MAX_LINE} bytes and was stepped over"));
+            mended.note(format!("line {number} is longer than {MAX_LINE} bytes and was skipped"));
             continue;
         }
         match object(&line) {
@@ -69,7 +69,7 @@ pub(crate) fn each(
                 mended.note(format!("line {number} {how}"));
             }
             Ok(Found::Blank) => {}
-            Err(why) => mended.note(format!("line {number} {why} and was stepped over")),
+            Err(why) => mended.note(format!("line {number} {why} and was skipped")),
         }
     }
     Ok(is_torn)
@@ -125,7 +125,7 @@ fn object(line: &[u8]) -> Result<Found, &'static str> {
     }
     let objects = glued(text);
     if !objects.is_empty() {
-        return Ok(Found::Mended(objects, "had pieces of others in it"));
+        return Ok(Found::Mended(objects, "contained pieces of other lines"));
     }
     if std::str::from_utf8(text).is_err()
         && let Ok(Value::Object(object)) = serde_json::from_str(&String::from_utf8_lossy(text))

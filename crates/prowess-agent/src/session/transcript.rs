@@ -231,7 +231,7 @@ impl Transcript {
             (Beginning::Header, Some(VERSION..)) => {}
             (Beginning::Nothing, None) if self.tree.is_empty() => {
                 if self.ending == Ending::Torn {
-                    mended.note("the first line was lost and was written again".to_owned());
+                    mended.note("the first line was missing and was restored".to_owned());
                 }
                 let header = entry::header(&self.id, &cwd.to_string_lossy(), &key);
                 self.write_line(&header).map_err(std::io::Error::other)?;
@@ -245,7 +245,7 @@ impl Transcript {
                 // Without room for a copy the conversation still goes on; only the peer could not.
                 match self.rewrite(cwd, &key) {
                     Ok(kept) => mended.note(format!("the file was {old}; the old one is kept as {kept}")),
-                    Err(error) => mended.note(format!("the file is {old} and could not be written anew: {error}")),
+                    Err(error) => mended.note(format!("the file is {old} and could not be rewritten: {error}")),
                 }
             }
         }

@@ -95,7 +95,7 @@ struct Reader<'e> {
 
 impl Reader<'_> {
     fn problem(&mut self, place: &str, wanted: &str) {
-        self.settings.problems.push(format!("{place} is not {wanted}; it is left out"));
+        self.settings.problems.push(format!("{place} is not {wanted}; it is ignored"));
     }
 
     fn aliases(&mut self, models: &Value) {
@@ -131,7 +131,7 @@ impl Reader<'_> {
             (Some(_), _) => return self.problem(&format!("{place}.baseUrl"), "an address http(s)://…"),
             (None, Some(built_in)) => self.base_url(built_in),
             (None, None) => {
-                return self.problem(&format!("{place}.baseUrl"), "there, and nobody else knows the address");
+                return self.problem(&format!("{place}.baseUrl"), "set, and this provider has no default address");
             }
         };
         let api = self.api(section.get("api"), &format!("{place}.api"));
@@ -344,7 +344,7 @@ impl Reader<'_> {
             };
             match key.as_ref().and_then(Key::secret) {
                 Some(secret) => found.push((name.clone(), secret.clone())),
-                None => self.problem(&format!("{place}.headers.{name}"), "text that can be had"),
+                None => self.problem(&format!("{place}.headers.{name}"), "available text"),
             }
         }
         found

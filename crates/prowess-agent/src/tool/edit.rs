@@ -48,8 +48,8 @@ impl EditTool {
                 "required": ["path", "oldText", "newText"],
                 "properties": {
                     "path": {"type": "string", "description": "The file."},
-                    "oldText": {"type": "string", "description": "The passage as it is."},
-                    "newText": {"type": "string", "description": "The passage as it should be; empty to remove it."}
+                    "oldText": {"type": "string", "description": "The existing text."},
+                    "newText": {"type": "string", "description": "The new text; empty to remove the passage."}
                 }
             }),
         };
@@ -125,7 +125,7 @@ impl Editing {
 
 fn read(opened: &Opened) -> Result<String, String> {
     if !opened.metadata.is_file() {
-        return Err("it is no file".to_owned());
+        return Err("it is not a file".to_owned());
     }
     let most = MAX_FILE_BYTES as u64;
     if opened.metadata.len() > most {
@@ -146,7 +146,7 @@ fn replace(content: &str, old: &str, new: &str) -> Result<String, String> {
     };
     let old = old.strip_prefix(BOM).unwrap_or(old);
     if old.is_empty() {
-        return Err("oldText is empty. Give the passage to replace; to write a whole file, use write.".to_owned());
+        return Err("oldText is empty. Give the text to replace; to write a whole file, use write.".to_owned());
     }
     if old == new {
         return Err("oldText and newText are the same.".to_owned());
@@ -158,12 +158,10 @@ fn replace(content: &str, old: &str, new: &str) -> Result<String, String> {
         (old.to_owned(), new.to_owned())
     };
     let Some(at) = body.find(&old) else {
-        return Err("oldText is not in the file. Read it again, and give the passage exactly as it is.".to_owned());
+        return Err("oldText is not in the file. Read the file again and copy the text exactly.".to_owned());
     };
     if is_again(body, &old, at) {
-        return Err(
-            "oldText is in the file more than once. Take in more of what is around the one you mean.".to_owned()
-        );
+        return Err("oldText is in the file more than once. Include more of the surrounding text.".to_owned());
     }
     let (before, after) = (&body[..at], &body[at + old.len()..]);
     Ok(format!("{mark}{before}{new}{after}"))

@@ -57,7 +57,7 @@ impl ExecTool {
                 .to_owned();
         match background {
             Background::Allowed => {
-                description.push_str(" One that takes long goes on in the background; use process to look after it.");
+                description.push_str(" A long command continues in the background; use process to manage it.");
             }
             Background::NotAllowed => {
                 if let Some(properties) = parameters["properties"].as_object_mut() {

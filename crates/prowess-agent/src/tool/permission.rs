@@ -90,13 +90,11 @@ pub(crate) async fn ask(scope: &Scope<'_>, wish: Wish<'_>, why: &str) -> Result<
     };
     let denied = if question.text().is_none() {
         let limit = MAX_SHOWN / 1024;
-        &format!("needs approval, and is too long to be shown whole ({limit} KiB). Do it in smaller parts.")
+        &format!("needs approval, but is too long to show in full (limit: {limit} KiB). Split it into smaller parts.")
     } else {
         match scope.approver.ask_tool(&question).await {
             Some(Consent::Given) => return Ok(()),
-            Some(Consent::Refused) => {
-                "the person who was asked said no. Do not try it in another way; ask them what to do."
-            }
+            Some(Consent::Refused) => "the user said no. Do not try it another way; ask what to do.",
             None => {
                 "needs approval, and nobody answered. Do without it, or have the operator do it or answer at a \
                  terminal (prowess chat)."

@@ -97,7 +97,7 @@ pub(crate) fn real_path(file: &File, path: &Path) -> io::Result<PathBuf> {
     if (opened.dev(), opened.ino()) == (found.dev(), found.ino()) {
         Ok(real)
     } else {
-        Err(io::Error::other("it changed while it was looked at"))
+        Err(io::Error::other("it changed while it was being read"))
     }
 }
 
@@ -165,7 +165,7 @@ impl Fences {
             return self.elsewhere(real, scope.workspace);
         }
         if let Some(skill) = scope.skills.around(real, real) {
-            return Standing::Ask(format!("it belongs to the skill `{}`, and skills decide what is done", skill.name));
+            return Standing::Ask(format!("it belongs to the skill `{}`, and skills steer the agent", skill.name));
         }
         let inside = scope.workspace.canonicalize().ok();
         let inside = inside.and_then(|workspace| real.strip_prefix(workspace).ok()).unwrap_or(real);
@@ -179,9 +179,9 @@ impl Fences {
         let place = format!("{} is outside the workspace {}", real.display(), workspace.display());
         match self.outside {
             Outside::Ask => Standing::Ask(place),
-            Outside::Refuse => {
-                Standing::Refused(format!("{place}, and tools.fs.workspaceOnly keeps tools inside; use a file within"))
-            }
+            Outside::Refuse => Standing::Refused(format!(
+                "{place}, and tools.fs.workspaceOnly restricts tools to it; use a file in the workspace"
+            )),
         }
     }
 
@@ -199,22 +199,22 @@ impl Fences {
 }
 
 fn kept_out(real: &Path) -> String {
-    format!("{} holds keys, settings or records that tools never touch; ask the operator to do it", real.display())
+    format!("{} holds keys, settings or records that tools must not access; ask the operator", real.display())
 }
 
 /// Files that decide what later commands do, seen from the workspace, and what each is.
 fn decides(path: &Path) -> Option<&'static str> {
     let name = path.file_name().unwrap_or_default();
     if name.eq_ignore_ascii_case("SKILL.md") {
-        return Some("the beginning of a skill, and skills decide what is done");
+        return Some("part of a new skill, and skills steer the agent");
     }
     let is_below = |folder: &str| path.components().any(|part| part.as_os_str().eq_ignore_ascii_case(folder));
     if is_below(".openclaw") || is_below(".agents") {
-        return Some("among the plugins and skills of the workspace, and those decide what is done");
+        return Some("among the workspace's plugins and skills, which steer the agent");
     }
     let is_git = is_below(".git");
     // A folder with a `HEAD` can pass for a repository, and the settings of a repository start programs.
-    (is_git || name == "HEAD").then_some("part of a git repository, and its settings start programs")
+    (is_git || name == "HEAD").then_some("part of a Git repository's own files, which can start programs")
 }
 
 /// Whether `real` is in `folder` or is it.

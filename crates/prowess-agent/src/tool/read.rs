@@ -193,7 +193,7 @@ impl Reading {
         let size = self.opened.metadata.len();
         let image = Image::from_bytes(&bytes).map_err(|error| match error {
             ImageError::TooLarge { .. } => failed(&format!(
-                "{} is an image of {size} bytes, and at most {} are shown; make a smaller copy and read that.",
+                "{} is an image of {size} bytes; the limit is {}. Make a smaller copy and read that.",
                 self.path,
                 image::MAX_BYTES
             )),

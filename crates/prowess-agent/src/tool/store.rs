@@ -17,12 +17,12 @@ pub(crate) const MAX_FILE_BYTES: usize = 4 * 1024 * 1024;
 /// not at all; `was` is what the caller knows of it, and anything else there now is left alone.
 pub(crate) fn save(real: &Path, bytes: &[u8], was: Option<&Metadata>) -> io::Result<()> {
     let (Some(parent), Some(name)) = (real.parent(), real.file_name()) else {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "that is no place for a file"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "this path cannot be a file"));
     };
     let folder = open_folder(parent)?;
     let mode = match rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile => {
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "something that is no file is there already"));
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "it already exists and is not a file"));
         }
         Ok(stat) => Some(Mode::from_raw_mode(stat.st_mode & 0o777)),
         Err(Errno::NOENT) => None,
@@ -66,7 +66,7 @@ fn open_folder(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut folder = File::from(rustix::fs::open(there, flags, Mode::empty())?);
     if real_path(&folder, there)? != there {
-        return Err(io::Error::other("the folder changed while it was looked at"));
+        return Err(io::Error::other("the folder changed at the same time; try again"));
     }
     for name in missing.iter().rev() {
         match rustix::fs::mkdirat(&folder, name, Mode::from_raw_mode(0o777)) {
@@ -85,7 +85,7 @@ fn check_unchanged(real: &Path, was: Option<&Metadata>) -> io::Result<()> {
     if mark(was) == mark(&now) {
         Ok(())
     } else {
-        Err(io::Error::other("somebody else changed it meanwhile; read it again"))
+        Err(io::Error::other("the file changed since it was read; read it again"))
     }
 }
 

@@ -37,7 +37,7 @@ impl WriteTool {
                 "required": ["path", "content"],
                 "properties": {
                     "path": {"type": "string", "description": "The file."},
-                    "content": {"type": "string", "description": "All that is to be in it."}
+                    "content": {"type": "string", "description": "The whole content of the file."}
                 }
             }),
         };
@@ -82,9 +82,8 @@ pub(super) fn target(tool: &str, path: &str, scope: &Scope<'_>) -> Result<PathBu
     if path.ends_with('/') {
         return Err(ToolResult::error(tool, &format!("{path} names a directory; name a file.")));
     }
-    settle(&absolute(path, scope.workspace, scope.home)).ok_or_else(|| {
-        ToolResult::error(tool, &format!("It cannot be told where {path} leads; give a plain path, without `..`."))
-    })
+    settle(&absolute(path, scope.workspace, scope.home))
+        .ok_or_else(|| ToolResult::error(tool, &format!("Cannot resolve {path}; use a plain path without `..`.")))
 }
 
 /// Asks about what `tool` would do at `real`, where that is not free.
@@ -106,7 +105,7 @@ pub(super) fn check_size(tool: &str, bytes: usize) -> Result<(), ToolResult> {
     if bytes <= MAX_FILE_BYTES {
         return Ok(());
     }
-    let why = format!("The file would have {bytes} bytes; at most {MAX_FILE_BYTES} are written at once.");
+    let why = format!("The file would have {bytes} bytes; the limit is {MAX_FILE_BYTES}.");
     Err(ToolResult::error(tool, &why))
 }
 

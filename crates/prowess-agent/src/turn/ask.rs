@@ -138,7 +138,7 @@ impl Conversation {
             return End::Interrupted;
         }
         let seconds = self.agent.limits.time.unwrap_or(Duration::ZERO).as_secs();
-        End::Failed(format!("the turn took longer than {seconds} seconds and was ended"))
+        End::Failed(format!("the turn was stopped: it took longer than {seconds} seconds"))
     }
 }
 

@@ -96,12 +96,12 @@ fn watch(guard: &mut Guard, call: &ToolCall, reply: &mut ToolReply) -> Option<En
     match guard.note(call, reply) {
         Finding::Fine => None,
         Finding::Circling(times) => {
-            let told = format!("[This call has now given this result {times} times. Do something else, or answer.]");
+            let told = format!("[This call has returned the same result {times} times. Do something else, or answer.]");
             reply.content.push(Block::text(told));
             None
         }
         Finding::Stuck(times) => Some(End::Failed(format!(
-            "the model made the same call of `{}` {times} times with the same result; the turn ends here",
+            "the turn was stopped: the model called `{}` {times} times with the same result",
             call.name
         ))),
     }
@@ -127,7 +127,7 @@ async fn carry_out(call: &ToolCall, tools: &crate::tool::ToolSet, scope: &Scope<
 }
 
 /// What stands where an image is that no model of the agent can look at.
-const NOT_SHOWN: &str = "[The image is not shown: this model cannot look at images.]";
+const NOT_SHOWN: &str = "[The image is omitted: this model does not accept images.]";
 
 /// What the model is told of a result, within what a transcript takes.
 fn told(call: &ToolCall, result: &ToolResult, takes_images: bool) -> ToolReply {

@@ -87,8 +87,7 @@ impl ToolQuestion {
         }
         let lines = changes.lines().count();
         if lines > MANY_LINES || changes.len() > MANY_BYTES {
-            let _ =
-                writeln!(text, "\n  What changes has {lines} lines and {} bytes; look at all of it.", changes.len());
+            let _ = writeln!(text, "\n  The change has {lines} lines and {} bytes; read all of it.", changes.len());
         }
         if lines > 0 {
             text.push('\n');
@@ -118,7 +117,7 @@ pub(super) fn converse(asked: &str, line: &mut Line<'_>) -> Option<Consent> {
         match line.hear()?.trim().to_lowercase().as_str() {
             "y" | "yes" => return Some(Consent::Given),
             "n" | "no" | "" => return Some(Consent::Refused),
-            _ => line.say("Please answer with one of these words.\n")?,
+            _ => line.say("Please answer with one of these letters or words.\n")?,
         }
     }
 }
@@ -160,7 +159,7 @@ mod tests {
         assert_eq!(shown.as_deref(), Some(expected));
         let many = text(vec![passage(Change::Added, &"line\n".repeat(1000))]).expect("it can be shown");
         assert_eq!(many.matches("    + line\n").count(), 1000);
-        assert!(many.contains("What changes has 1000 lines and 7000 bytes; look at all of it."), "{many}");
+        assert!(many.contains("The change has 1000 lines and 7000 bytes; read all of it."), "{many}");
         for long in ["a".repeat(MAX_SHOWN + 1), "\u{202e}".repeat(MAX_SHOWN / 8), "\n".repeat(MAX_SHOWN / 4)] {
             assert_eq!(text(vec![passage(Change::Removed, "x"), passage(Change::Added, &long)]), None);
         }

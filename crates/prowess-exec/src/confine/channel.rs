@@ -33,7 +33,7 @@ impl Channel {
         let socket = UnixStream::from(fd);
         socket
             .set_read_timeout(Some(PATIENCE))
-            .map_err(|error| Refused::new("order", format!("descriptor {ORDER_FD} is no socket: {error}")))?;
+            .map_err(|error| Refused::new("order", format!("descriptor {ORDER_FD} is not a socket: {error}")))?;
         Ok(Self(socket))
     }
 

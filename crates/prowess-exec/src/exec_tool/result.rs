@@ -125,12 +125,12 @@ fn about_processes(outcome: &Outcome) -> Vec<String> {
     let mut notes = Vec::new();
     if outcome.ended_with_it > 0 {
         notes.push(format!(
-            "Note: the command left {} behind; ended with it. Use background=true for what has to go on.",
+            "Note: the command left {} running, which was stopped with it. Use background=true to keep processes running.",
             count(outcome.ended_with_it)
         ));
     }
     if outcome.left > 0 {
-        notes.push(format!("Warning: {} of this command could not be ended.", count(outcome.left)));
+        notes.push(format!("Warning: {} of this command could not be stopped.", count(outcome.left)));
     }
     notes
 }

@@ -52,7 +52,7 @@ impl Kept {
         let mut text = self.head.clone();
         if self.dropped_bytes > 0 {
             // Writing to a string does not fail.
-            let _ = write!(text, "\n[… {} bytes left out …]\n", self.dropped_bytes);
+            let _ = write!(text, "\n[… {} bytes omitted …]\n", self.dropped_bytes);
         }
         text + &self.tail
     }
@@ -230,7 +230,7 @@ mod tests {
         assert_eq!((kept.total_bytes, kept.total_lines), (60_000, 10_000));
         assert_eq!(kept.dropped_bytes, 60_000 - (kept.head.len() + kept.tail.len()) as u64);
         assert!(kept.head.starts_with("00000\n") && kept.tail.ends_with("09999\n"), "{kept:?}");
-        assert!(kept.text().contains(&format!("\n[… {} bytes left out …]\n", kept.dropped_bytes)));
+        assert!(kept.text().contains(&format!("\n[… {} bytes omitted …]\n", kept.dropped_bytes)));
         assert!(units(&kept.text()) <= 1_000);
         assert_eq!(keeper.last(6), "09999\n");
     }

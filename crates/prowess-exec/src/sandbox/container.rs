@@ -162,7 +162,7 @@ pub fn exec_argv<'a>(
 ) -> Result<Vec<OsString>, Unavailable> {
     if !is_container_name(name) {
         return Err(Unavailable::new(
-            format!("{name:?} is no name of a container"),
+            format!("{name:?} is not a valid container name"),
             format!("use a name that `{} ps` shows", engine.program()),
         ));
     }
@@ -176,7 +176,7 @@ pub fn exec_argv<'a>(
     for variable in env_names.into_iter().filter(|&variable| variable != "PATH") {
         if !is_variable_name(variable) {
             return Err(Unavailable::new(
-                format!("{variable:?} is no name of a variable"),
+                format!("{variable:?} is not a valid variable name"),
                 "use letters, digits and underscores",
             ));
         }

@@ -172,7 +172,7 @@ pub fn read_report(bytes: &[u8]) -> Option<Refused> {
     }
     Some(match serde_json::from_slice::<Report>(bytes) {
         Ok(report) => report.refused,
-        Err(_) => Refused::new("order", "the helper said something that is no report; the program was not started"),
+        Err(_) => Refused::new("order", "the sandbox helper sent an invalid report; the program was not started"),
     })
 }
 

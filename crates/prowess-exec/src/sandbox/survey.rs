@@ -140,7 +140,10 @@ fn seccomp() -> Finding {
     let actions = fs::read_to_string("/proc/sys/kernel/seccomp/actions_avail").unwrap_or_default();
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     if !crate::confine::filters_this_processor() {
-        return Finding::fails("system calls of this processor are not known here", "choose bubblewrap or a container");
+        return Finding::fails(
+            "system call filtering does not support this processor",
+            "choose bubblewrap or a container",
+        );
     }
     if actions.split_ascii_whitespace().any(|action| action == "errno") || status.contains("\nSeccomp:") {
         return Finding::works("system calls are filtered");
@@ -170,7 +173,7 @@ fn engine(engine: Engine) -> Finding {
         Ok(()) => Finding::works(format!("{} reaches its engine", program.display())),
         Err(why) => Finding::fails(
             format!("{} does not reach its engine: {why}", program.display()),
-            format!("start the engine, and see that `{name} version` works for this user"),
+            format!("start the engine, and check that `{name} version` works for this user"),
         ),
     }
 }
@@ -190,7 +193,7 @@ fn processes() -> Finding {
     let Some(group) = cleanup.make_cgroup(1) else {
         let place = place.display();
         return Finding::fails(
-            format!("runs as root are not limited: no control group can be made in {place}"),
+            format!("runs as root are not limited: cannot create a control group in {place}"),
             advice,
         );
     };
@@ -206,7 +209,9 @@ fn processes() -> Finding {
 fn metadata() -> Finding {
     let advice = "choose bubblewrap where that matters";
     match crate::confine::left_open().as_deref() {
-        Some([]) => Finding::works("protected: everything but what a run may change is mounted read-only for it"),
+        Some([]) => {
+            Finding::works("protected: everything except the folders that a run may change is mounted read-only")
+        }
         Some([first, others @ ..]) => Finding::fails(
             format!(
                 "protected, but not on {}{}: under landlock a run can change modes and times (not contents) there",

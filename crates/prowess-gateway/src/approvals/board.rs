@@ -145,7 +145,9 @@ impl Board {
         let id = self.find(id)?;
         let once_only = self.lock().get(&id).and_then(|entry| entry.record.once_only.clone());
         if let (Decision::Always, Some(why)) = (decision, once_only) {
-            return Err(Refusal::invalid(format!("this cannot be allowed for good: {why}; use allow-once or deny")));
+            return Err(Refusal::invalid(format!(
+                "this command cannot always be allowed: {why}; use allow-once or deny"
+            )));
         }
         if self.settle(&id, Settled { decision: Some(decision), by: who.name.clone(), who: Some(who) }) {
             return Ok(());
@@ -383,7 +385,7 @@ impl Approver for Connected {
         question: &'a ToolQuestion,
     ) -> Pin<Box<dyn Future<Output = Option<Consent>> + Send + 'a>> {
         let request = show::tool_request(question);
-        let once_only = Some("only commands can be allowed for good".to_owned());
+        let once_only = Some("only commands can always be allowed".to_owned());
         Box::pin(async move {
             Some(match self.put(request, once_only).await?.1 {
                 Decision::Once | Decision::Always => Consent::Given,

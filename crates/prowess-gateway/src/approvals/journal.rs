@@ -39,7 +39,7 @@ impl Journal {
         let text = json!({"version": 1, "open": open()}).to_string();
         if let Err(error) = prowess_files::replace(&self.path, text.as_bytes()) {
             // Without it late answers are "unknown" and not "expired"; both allow nothing.
-            tracing::warn!("open questions cannot be written to {}: {error}", self.path.display());
+            tracing::warn!("cannot save approval requests in {}: {error}", self.path.display());
         }
     }
 }

@@ -82,7 +82,7 @@ impl ApprovalLog {
     pub(crate) fn append(&self, entry: &Value) {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) = self.write(entry) {
-            tracing::error!("the log of approvals cannot be written to {}: {error}", self.path.display());
+            tracing::error!("cannot write the approval log {}: {error}", self.path.display());
         }
     }
 

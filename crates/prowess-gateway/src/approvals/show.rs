@@ -194,25 +194,25 @@ pub(crate) fn node_request(
 ) -> Result<(Value, Option<String>), String> {
     let plan = &prepared["plan"];
     let argv = if plan["argv"].is_array() { &plan["argv"] } else { &sent["command"] };
-    let words = words(argv).ok_or("exec denied: the node would run something that is no list of texts")?;
+    let words = words(argv).ok_or("exec denied: the node's command is not a list of strings")?;
     let run = system_run::resolve(&words, None).map_err(|error| format!("exec denied: {error}"))?;
     if run.display.len() > MAX_COMMAND {
-        return Err("exec denied: what the node would run is too long to be shown whole".to_owned());
+        return Err("exec denied: the node's command is too long to show in full".to_owned());
     }
     let cwd = if plan.is_object() { &plan["cwd"] } else { &sent["cwd"] };
     let folder = match cwd {
         Value::Null => None,
         Value::String(cwd) if cwd.len() <= MAX_FOLDER => Some(shown(cwd).to_string()),
-        _ => return Err("exec denied: the node would run it in a folder that cannot be shown".to_owned()),
+        _ => return Err("exec denied: the node's folder cannot be shown".to_owned()),
     };
     let (keys, hash) = env_binding(&sent["env"]);
-    let variables = shown_env(&sent["env"]).ok_or("exec denied: the variables are too long to be shown whole")?;
+    let variables = shown_env(&sent["env"]).ok_or("exec denied: the variables are too long to show in full")?;
     let judged = &prepared["judgment"];
     let (objections, _) = node_words(&judged["objections"]);
     let (always, is_whole) = node_words(&judged["always"]);
     let mut once_only = judged["onceOnly"].as_str().map(|why| shown(why).to_string());
     if !is_whole {
-        once_only.get_or_insert_with(|| "what it would allow is too long to be shown whole".to_owned());
+        once_only.get_or_insert_with(|| "the rule is too long to show in full".to_owned());
     }
     let mut planned = json!({
         "argv": words, "cwd": cwd, "rawCommand": run.display, "agentId": sent["agentId"], "sessionKey": sent["sessionKey"],

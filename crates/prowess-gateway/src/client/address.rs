@@ -50,7 +50,7 @@ impl Address {
 
 fn no_address(url: &str) -> CallError {
     let shown: String = url.split('@').next_back().unwrap_or_default().chars().take(200).collect();
-    CallError::Gone(format!("`{shown}` is no address of a gateway; use ws://HOST:PORT or wss://HOST"))
+    CallError::Gone(format!("`{shown}` is not a gateway URL; use ws://HOST:PORT or wss://HOST"))
 }
 
 /// Whether only machines nearby have that address. A name can lead anywhere.

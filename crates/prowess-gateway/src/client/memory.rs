@@ -47,5 +47,5 @@ async fn aside<T: Send + 'static>(
     let (identity, state_dir) = (introduction.identity()?.clone(), introduction.state_dir.clone()?);
     let role = introduction.params["role"].as_str().unwrap_or_default().to_owned();
     let done = blocking(move || work(&identity, &state_dir, &role)).await.ok()?;
-    done.inspect_err(|error| tracing::warn!("the token of this device is not kept: {error}")).ok()
+    done.inspect_err(|error| tracing::warn!("cannot save this device's token: {error}")).ok()
 }

@@ -74,7 +74,7 @@ pub(crate) async fn admit(gateway: &Arc<Gateway>, wish: &Wish) -> Result<DeviceT
         }
         Admission::Asked { pending, reason, is_new } => {
             if is_new {
-                tracing::warn!(device, reason = reason.as_str(), "a device waits to be approved");
+                tracing::warn!(device, reason = reason.as_str(), "a device is waiting for approval");
                 tell_pairing(gateway, "device.pair.requested", &pending.write());
             }
             let details = json!({

@@ -75,11 +75,11 @@ fn read(body: &Value) -> Result<Prompt, String> {
     };
     let parts = items.iter().filter_map(|item| item["content"].as_array()).flatten();
     if let Some(kind) = parts.filter_map(|part| part["type"].as_str()).find(|kind| is_a_file(kind)) {
-        return Err(format!("input: {kind} cannot be sent here; put the file into the workspace and name it"));
+        return Err(format!("input: {kind} is not supported; put the file into the workspace and mention its path"));
     }
     let wants_a_call = body["tool_choice"] == "required" || body["tool_choice"].is_object();
     if wants_a_call {
-        return Err("tool_choice: an agent calls its own tools, so a call cannot be asked for".to_owned());
+        return Err("tool_choice is not supported: the agent chooses its own tools".to_owned());
     }
     let prompt = prompt::read(&items).ok_or("Missing user message in `input`.")?;
     let instructions = body["instructions"].as_str().map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
@@ -240,11 +240,11 @@ mod tests {
             (json!({"model": "m", "input": []}), "Missing user message in `input`."),
             (
                 json!({"model": "m", "input": "hi", "tool_choice": "required"}),
-                "tool_choice: an agent calls its own tools, so a call cannot be asked for",
+                "tool_choice is not supported: the agent chooses its own tools",
             ),
             (
                 json!({"model": "m", "input": [{"role": "user", "content": [{"type": "input_image"}]}]}),
-                "input: input_image cannot be sent here; put the file into the workspace and name it",
+                "input: input_image is not supported; put the file into the workspace and mention its path",
             ),
         ] {
             assert_eq!(read(&body), Err(expected.to_owned()), "{body}");

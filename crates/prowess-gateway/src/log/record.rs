@@ -32,7 +32,7 @@ impl Recorder {
             Ok(file) => Some(Mutex::new(file)),
             Err(error) => {
                 // Nothing is left to do when the console has gone away too.
-                let _ = writeln!(console, "no log is kept: {}: {error}", settings.file.display());
+                let _ = writeln!(console, "cannot write the log {}: {error}", settings.file.display());
                 None
             }
         };

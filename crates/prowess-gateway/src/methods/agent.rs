@@ -259,7 +259,7 @@ fn refuse_delivery(params: &Value) -> Result<(), Refusal> {
         ));
     }
     if params["internalEvents"].as_array().is_some_and(|events| !events.is_empty()) {
-        return Err(Refusal::invalid("internalEvents are not supported; put what the model should know into message"));
+        return Err(Refusal::invalid("internalEvents are not supported; put the information into message"));
     }
     Ok(())
 }
@@ -281,7 +281,7 @@ pub(super) fn follow(ask: &Ask, key: &SessionKey) -> Result<(), Refusal> {
         return Ok(());
     }
     Err(Refusal::invalid(format!(
-        "this connection follows {MAX_FOLLOWED} sessions already; sessions.unsubscribe from some of them first"
+        "this connection already follows {MAX_FOLLOWED} sessions; unsubscribe from some with sessions.unsubscribe"
     )))
 }
 

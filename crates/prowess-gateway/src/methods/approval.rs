@@ -132,12 +132,13 @@ fn shown(params: &Value) -> Result<Value, Refusal> {
     };
     let [mut cwd, mut agent, mut session] = whose(params)?;
     let variables = shown_env(&params["env"])
-        .ok_or_else(|| Refusal::invalid("the variables are too long to be shown whole, so nobody can approve them"))?;
+        .ok_or_else(|| Refusal::invalid("the variables are too long to show in full, so they cannot be approved"))?;
     let node = if host == Some("node") {
         let node = bounded(params, "nodeId")?.ok_or_else(|| Refusal::invalid("nodeId is required for host=node"))?;
         let plan = Some(&params["systemRunPlan"]).filter(|plan| plan.is_object());
         let plan = plan.ok_or_else(|| Refusal::invalid("systemRunPlan is required for host=node"))?;
-        let argv = words(&plan["argv"]).ok_or_else(|| Refusal::invalid("systemRunPlan.argv must be texts only"))?;
+        let argv =
+            words(&plan["argv"]).ok_or_else(|| Refusal::invalid("systemRunPlan.argv must be a list of strings"))?;
         if argv.is_empty() {
             return Err(Refusal::invalid("commandArgv is required for host=node"));
         }
@@ -198,7 +199,7 @@ fn check_length(command: &str) -> Result<(), Refusal> {
         return Ok(());
     }
     Err(Refusal::invalid(format!(
-        "the command is too long to be shown whole ({} bytes, at most {MAX_COMMAND}), so nobody can approve it; put it into a script",
+        "the command is too long to show in full ({} bytes; the limit is {MAX_COMMAND}), so it cannot be approved; put it into a script",
         command.len()
     )))
 }

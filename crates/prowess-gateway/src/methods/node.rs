@@ -115,7 +115,7 @@ async fn expect(ask: &Ask, (node, key): (&str, &str), params: &mut Value) -> Res
     let session = match blocking(move || gateway.agents.key(&session)).await? {
         Ok(session) => Some(session),
         Err(refusal) => {
-            tracing::warn!(node, "no session hears of a run: {}", refusal.message);
+            tracing::warn!(node, "no session for a run: {}", refusal.message);
             None
         }
     };
@@ -184,7 +184,7 @@ async fn pair_list(ask: Ask) -> Answer {
 }
 
 async fn pair_unknown(_: Ask) -> Answer {
-    Err(Refusal::invalid("unknown requestId: nodes are let in as devices; see device.pair.list"))
+    Err(Refusal::invalid("unknown requestId: nodes are approved as devices; see device.pair.list"))
 }
 
 fn node_id(ask: &Ask) -> Result<&str, Refusal> {

@@ -19,14 +19,14 @@ impl Metrics {
     /// All of it as text.
     pub(crate) fn page(&self, connected: Connected) -> String {
         let mut page = Page::default();
-        page.family("prowess_build_info", "gauge", "The program that answers");
+        page.family("prowess_build_info", "gauge", "The running program");
         page.line("prowess_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
-        page.family("prowess_start_time_seconds", "gauge", "When the gateway was started, in seconds since 1970");
+        page.family("prowess_start_time_seconds", "gauge", "Start time of the gateway, in seconds since 1970");
         page.line("prowess_start_time_seconds", &[], self.started);
-        page.family("prowess_connections", "gauge", "Who is connected now");
+        page.family("prowess_connections", "gauge", "Open connections by role");
         page.line("prowess_connections", &[("role", "operator")], connected.operators as u64);
         page.line("prowess_connections", &[("role", "node")], connected.nodes as u64);
-        page.family("prowess_connections_refused_total", "counter", "Connections that were not let in");
+        page.family("prowess_connections_refused_total", "counter", "Connections that were refused");
         page.line("prowess_connections_refused_total", &[], self.refused_connections.load(Ordering::Relaxed));
         self.requests(&mut page);
         self.turns(&mut page);
@@ -43,11 +43,11 @@ impl Metrics {
                 page.line("prowess_requests_total", &labels, outcomes.get(outcome as usize));
             }
         }
-        page.family("prowess_request_seconds", "histogram", "How long requests took");
+        page.family("prowess_request_seconds", "histogram", "Duration of requests");
         for Method { name, took, .. } in asked() {
             page.histogram("prowess_request_seconds", Some(("method", name)), took);
         }
-        page.family("prowess_http_responses_total", "counter", "Answers over HTTP by the first digit of their status");
+        page.family("prowess_http_responses_total", "counter", "HTTP responses by status class");
         for class in 1..=5 {
             let word = format!("{class}xx");
             page.line("prowess_http_responses_total", &[("status", &word)], self.http.get(class));
@@ -55,17 +55,17 @@ impl Metrics {
     }
 
     fn turns(&self, page: &mut Page) {
-        page.family("prowess_turns_total", "counter", "Turns of agents by how they ended");
+        page.family("prowess_turns_total", "counter", "Agent turns by outcome");
         for (ended, word) in Ended::ALL {
             page.line("prowess_turns_total", &[("ended", word)], self.turns.get(ended as usize));
         }
-        page.family("prowess_turn_seconds", "histogram", "How long turns took");
+        page.family("prowess_turn_seconds", "histogram", "Duration of turns");
         page.histogram("prowess_turn_seconds", None, &self.turn_took);
-        page.family("prowess_tokens_total", "counter", "Tokens as the models counted them");
+        page.family("prowess_tokens_total", "counter", "Tokens as counted by the providers");
         for (place, word) in TOKENS.into_iter().enumerate() {
             page.line("prowess_tokens_total", &[("kind", word)], self.tokens.get(place));
         }
-        page.family("prowess_tool_calls_total", "counter", "Calls of tools by how they ended");
+        page.family("prowess_tool_calls_total", "counter", "Tool calls by outcome");
         for (tool, ends) in TOOLS.iter().zip(&self.tools) {
             for (ended, word) in Ended::ALL {
                 page.line("prowess_tool_calls_total", &[("tool", tool), ("ended", word)], ends.get(ended as usize));
@@ -74,19 +74,19 @@ impl Metrics {
     }
 
     fn machines(&self, page: &mut Page) {
-        page.family("prowess_approvals_total", "counter", "Questions about commands by their answer");
+        page.family("prowess_approvals_total", "counter", "Approval requests by decision");
         for (decided, word) in Decided::ALL {
             page.line("prowess_approvals_total", &[("decision", word)], self.approvals.get(decided as usize));
         }
-        page.family("prowess_node_invokes_total", "counter", "Work that was given to nodes by how it ended");
+        page.family("prowess_node_invokes_total", "counter", "Node commands by outcome");
         for (ended, word) in Ended::ALL {
             page.line("prowess_node_invokes_total", &[("ended", word)], self.invokes.get(ended as usize));
         }
-        page.family("prowess_node_invoke_seconds", "histogram", "How long nodes took");
+        page.family("prowess_node_invoke_seconds", "histogram", "Duration of node commands");
         page.histogram("prowess_node_invoke_seconds", None, &self.invoke_took);
-        page.family("prowess_skill_refreshes_total", "counter", "How often skills were read again");
+        page.family("prowess_skill_refreshes_total", "counter", "Skill refreshes");
         page.line("prowess_skill_refreshes_total", &[], self.refreshes.load(Ordering::Relaxed));
-        page.family("prowess_skill_refresh_seconds", "histogram", "How long reading skills again took");
+        page.family("prowess_skill_refresh_seconds", "histogram", "Duration of skill refreshes");
         page.histogram("prowess_skill_refresh_seconds", None, &self.refresh_took);
     }
 }

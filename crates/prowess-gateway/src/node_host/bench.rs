@@ -328,7 +328,7 @@ fn result(outcome: &Outcome, plan: &Plan) -> Value {
     let timed_out = outcome.exit == Exit::TimedOut;
     let error = match &outcome.exit {
         Exit::Code(_) => None,
-        Exit::Signal(signal) => Some(format!("ended by signal {signal}")),
+        Exit::Signal(signal) => Some(format!("killed by signal {signal}")),
         Exit::TimedOut => Some("timed out".to_owned()),
         Exit::Killed => Some("cancelled".to_owned()),
     };

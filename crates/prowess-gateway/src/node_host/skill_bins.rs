@@ -87,7 +87,7 @@ impl SkillBins {
                 | CallError::Encrypted(_)
                 | CallError::Certificate { .. }),
             )) => {
-                tracing::warn!("the gateway could not be asked for the programs of skills: {error}");
+                tracing::warn!("cannot get the list of skill programs from the gateway: {error}");
             }
             Ok(Err(error @ (CallError::Refused { .. } | CallError::Late { .. }))) => {
                 tracing::warn!("the gateway did not tell the programs of skills: {error}");

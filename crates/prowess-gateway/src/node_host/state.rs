@@ -24,7 +24,7 @@ pub(super) struct NodeState {
 
 /// The node's file cannot be used.
 #[derive(Debug, Error)]
-#[error("cannot use {}: {source}; make it writable, or move it away", path.display())]
+#[error("cannot use {}: {source}; make it writable, or move it elsewhere", path.display())]
 pub struct StateError {
     pub(super) path: PathBuf,
     pub(super) source: std::io::Error,

@@ -151,7 +151,7 @@ pub(crate) fn note(offers: &[Offer]) -> Option<String> {
         "Other machines are connected as nodes"
     };
     Some(format!(
-        "{many}: {}. If a skill needs a system or a program that is not here, run its commands there with exec host=node.",
+        "{many}: {}. If a skill needs a system or program that this machine lacks, run its commands there with exec host=node.",
         named.join(", ")
     ))
 }

@@ -206,7 +206,7 @@ impl NodeExec {
         let RemoteAnswer { id: run, answer } = answered.ok_or("exec denied: needs approval, and nobody answered")?;
         let decision = Decision::of(answer);
         if decision == Decision::Deny {
-            return Err("exec denied: denied by the person who was asked".to_owned());
+            return Err("exec denied: denied by the user".to_owned());
         }
         let mut params = order.params.clone();
         params["command"] = plan["argv"].clone();

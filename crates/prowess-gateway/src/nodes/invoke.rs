@@ -79,7 +79,7 @@ pub(crate) enum InvokeError {
     #[error("TIMEOUT: node invoke timed out")]
     TimedOut,
     /// There are too many requests.
-    #[error("too many requests wait for nodes; try again when some are answered")]
+    #[error("too many requests are waiting for nodes; try again later")]
     TooMany,
     /// It said no.
     #[error("{code}: {message}")]

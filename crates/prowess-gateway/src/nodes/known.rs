@@ -118,7 +118,7 @@ impl Known {
         let file: Map<String, Value> = self.lock().iter().map(|(id, node)| (id.clone(), node.clone())).collect();
         if let Err(error) = prowess_files::replace(&self.path, format!("{:#}\n", Value::Object(file)).as_bytes()) {
             // A name is lost with the next start; nothing else depends on it.
-            tracing::warn!("nodes cannot be written to {}: {error}", self.path.display());
+            tracing::warn!("cannot save nodes in {}: {error}", self.path.display());
         }
     }
 

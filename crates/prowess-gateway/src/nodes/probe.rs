@@ -106,7 +106,7 @@ async fn bins(nodes: &Nodes, node: &Node, wanted: &BTreeSet<String>) -> Option<H
     match nodes.invoke(Invocation::new(&node.id, command, params).timeout(PATIENCE)).await {
         Ok(reply) => Some(parse(&reply.payload)),
         Err(error) => {
-            tracing::warn!(node = node.id, "a node did not say which programs it has: {error}");
+            tracing::warn!(node = node.id, "cannot get a node's programs: {error}");
             None
         }
     }

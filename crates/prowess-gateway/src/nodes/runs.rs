@@ -77,7 +77,7 @@ impl Nodes {
         let Some(id) = payload["runId"].as_str() else { return };
         let mut state = self.lock();
         let Some(run) = state.runs.get(id).filter(|run| run.node == Self::id_of(guest)) else {
-            tracing::debug!(conn = guest.conn, "a node told of a run that it was not sent");
+            tracing::debug!(conn = guest.conn, "a node reported a run that it did not receive");
             return;
         };
         match event {

@@ -300,5 +300,5 @@ fn slug(record: &Record) -> String {
 }
 
 fn lost() -> ToolResult {
-    ToolResult::error(EXEC, "The command ended without a result; the log of the gateway says why.")
+    ToolResult::error(EXEC, "The command ended without a result; see the gateway's log.")
 }

@@ -7,7 +7,7 @@ use crate::gateway::Gateway;
 use crate::runs::journal::LEFT_BEHIND;
 
 /// What is said of a run whose task was lost.
-const LOST: &str = "the run ended without an answer; the log of the gateway says why";
+const LOST: &str = "the run ended without an answer; see the gateway's log";
 
 /// A run that has to end. When nobody says how, it ends as failed.
 pub(super) struct Ticket {

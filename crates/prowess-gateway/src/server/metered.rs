@@ -67,7 +67,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Metered<S> {
             return Poll::Ready(Ok(()));
         }
         buffer.set_filled(before);
-        Poll::Ready(Err(io::Error::new(io::ErrorKind::QuotaExceeded, "too much was sent before being let in")))
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::QuotaExceeded, "too much data before authentication")))
     }
 }
 

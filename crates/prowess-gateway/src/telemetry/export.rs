@@ -51,7 +51,7 @@ impl Exporter {
         let client = match client(&self.settings) {
             Ok(client) => client,
             Err(why) => {
-                tracing::warn!("no traces are sent: {why}");
+                tracing::warn!("traces are disabled: {why}");
                 return;
             }
         };
@@ -80,7 +80,7 @@ impl Exporter {
             // Both wait as long as the collector may: a gateway that ends does not wait for one that is away.
             let sent = tokio::select! {
                 sent = send(&client, &self.settings, &batch, PATIENCE) => sent,
-                () = ended(&self.stop) => Err("the gateway has ended".to_owned()),
+                () = ended(&self.stop) => Err("the gateway has stopped".to_owned()),
             };
             collector = self.note(collector, sent, batch.len());
         }
@@ -102,13 +102,13 @@ impl Exporter {
     fn note(&self, before: Collector, sent: Result<(), String>, spans: usize) -> Collector {
         let Err(why) = sent else {
             if before == Collector::Away {
-                tracing::info!("the collector of traces is back");
+                tracing::info!("the trace collector is reachable again");
             }
             return Collector::Well;
         };
         self.dropped.fetch_add(u64::try_from(spans).unwrap_or(u64::MAX), Ordering::Relaxed);
         if before == Collector::Well {
-            tracing::warn!("traces are dropped while the collector does not take them: {why}");
+            tracing::warn!("dropping traces: the collector does not accept them: {why}");
         }
         Collector::Away
     }
@@ -121,8 +121,8 @@ async fn ended(stop: &CancellationToken) {
 }
 
 fn client(settings: &TelemetrySettings) -> Result<reqwest::Client, String> {
-    let url =
-        reqwest::Url::parse(&settings.url).map_err(|error| format!("`{}` is no address: {error}", settings.url))?;
+    let url = reqwest::Url::parse(&settings.url)
+        .map_err(|error| format!("`{}` is not a valid URL: {error}", settings.url))?;
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     for (name, value) in &settings.headers {

@@ -82,7 +82,7 @@ async fn a_node_that_was_replaced_does_not_fight_for_its_place() {
     let ended = soon("it gives up", host.serving).await.expect("no panic");
     let error = ended.expect_err("it was replaced");
     assert!(matches!(error, NodeHostError::Replaced(_)), "{error}");
-    assert!(error.to_string().contains("a state directory of its own"), "{error}");
+    assert!(error.to_string().contains("its own state directory"), "{error}");
 }
 
 #[tokio::test]

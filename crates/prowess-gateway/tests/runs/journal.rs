@@ -76,7 +76,7 @@ async fn turns_come_to_their_end_before_the_gateway_does() {
     // From when new turns are refused, the end has begun.
     crate::hall::until("it takes no more", || async {
         let refused = client.call("agent", json!({"sessionKey": "other", "message": "x", "idempotencyKey": "late", "timeout": 1}));
-        matches!(refused.await, Err(CallError::Refused { error, .. }) if error["message"].as_str().is_some_and(|why| why.contains("is stopping")))
+        matches!(refused.await, Err(CallError::Refused { error, .. }) if error["message"].as_str().is_some_and(|why| why.contains("is shutting down")))
     })
     .await;
     assert_eq!(ask(address, "GET", "/readyz", &[], "").await.status, 503, "others should be asked");

@@ -70,7 +70,7 @@ async fn whoever_is_not_let_in_is_logged_once_without_what_they_said() {
     line.nonce().await;
     line.ask("connect", connect("a-wrong-secret")).await;
     line.last_word().await;
-    let lines = Log::lines("not let in");
+    let lines = Log::lines("connection refused");
     assert_eq!(lines.len(), 1, "{lines:?}");
     assert!(!Log::lines("").iter().any(|line| line.contains("a-wrong-secret")));
     room.running.end().await;

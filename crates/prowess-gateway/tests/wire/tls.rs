@@ -77,7 +77,7 @@ async fn who_speaks_plain_http_is_told_where_to_go_and_gets_nothing_else() {
         stream.read_to_string(&mut answer).await.expect("an answer");
         assert!(answer.starts_with("HTTP/1.1 307"), "{answer}");
         assert!(answer.to_lowercase().contains(&format!("location: https://{address}{path}\r\n")), "{answer}");
-        assert!(answer.contains("only speaks HTTPS"), "{answer}");
+        assert!(answer.contains("requires HTTPS"), "{answer}");
     }
     room.running.end().await;
 }

@@ -121,7 +121,7 @@ impl Objection {
                 format!("prowess approvals allow {}", crate::script::quote(&real.to_string_lossy()))
             }
             Self::NotListed { .. } | Self::ForeignWrapper(_) | Self::Interpreter(_) => {
-                "approve it when you are asked; a standing rule for this program would cover far more".to_owned()
+                "approve it when asked; a rule for this program would cover far more".to_owned()
             }
             Self::NotFound(name) => format!("install {name}, or add its directory to PATH"),
             Self::ReachesFarther(Farther { kind: Kind::MissingScript, .. }) => {
@@ -153,8 +153,8 @@ impl Objection {
 impl fmt::Display for Objection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Off => f.write_str("commands are switched off here"),
-            Self::AlwaysAsk => f.write_str("every command is asked about here"),
+            Self::Off => f.write_str("commands are disabled here"),
+            Self::AlwaysAsk => f.write_str("every command needs approval here"),
             Self::Doubt(doubt) => doubt.kind.fmt(f),
             Self::Disguised(disguise) => f.write_str(disguise.reason),
             Self::DynamicProgram => f.write_str("the name of the program contains a variable or an expansion"),

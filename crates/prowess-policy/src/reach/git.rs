@@ -314,7 +314,7 @@ fn subcommand(sub: &str, call: Call<'_>) -> Reach {
     };
     let is_remote = ["archive", "clone", "fetch", "ls-remote", "pull", "push", "remote"].contains(&name);
     if is_remote && let Some(at) = call.args.iter().position(starts_helper) {
-        return farther(StartsProgram, "git", "with a transport of its own", Some(at));
+        return farther(StartsProgram, "git", "with a custom transport", Some(at));
     }
     match table.check("git", call) {
         Some(found) => Reach::Farther(found),

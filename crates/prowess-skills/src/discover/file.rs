@@ -53,7 +53,7 @@ pub(super) fn read(
     }
     if !rules.hard_links && facts.links > 1 {
         let reason = "SKILL.md has more than one hard link, so it may be changed from outside this folder";
-        return Err(refuse(ProblemKind::HardLinked, reason.to_owned(), "replace it by a copy"));
+        return Err(refuse(ProblemKind::HardLinked, reason.to_owned(), "replace it with a copy"));
     }
     if facts.size > rules.max_bytes {
         let reason = format!("SKILL.md has {} bytes, more than the limit of {}", facts.size, rules.max_bytes);
@@ -78,7 +78,7 @@ pub(super) fn parse(bytes: &[u8], path: &Path, tier: Tier) -> Parsed {
 fn readable_path(path: &Path) -> Result<(), Problem> {
     let problem = |reason: &str| Problem::new(ProblemKind::UnsafePath, path, reason, "rename the folder");
     let shown = path.to_str().ok_or_else(|| problem("the path is not UTF-8"))?;
-    if text::clean(shown) == shown { Ok(()) } else { Err(problem("the path has characters that cannot be seen")) }
+    if text::clean(shown) == shown { Ok(()) } else { Err(problem("the path contains invisible characters")) }
 }
 
 /// Bytes that are read first: enough for most frontmatter, and the body is for the model.

@@ -60,7 +60,7 @@ fn open(text: &[u8], flaws: &mut Vec<Flaw>) -> Result<(usize, usize), Flaw> {
     }
     let rest = opening.text.iter().position(|&b| b != b'-').map_or(&[][..], |dashes| &opening.text[dashes..]);
     if !is_blank(rest) {
-        flaws.push(mended(line, "text follows the opening `---`", "move it to a line of its own"));
+        flaws.push(mended(line, "text follows the opening `---`", "move it to its own line"));
         return Ok((at + opening.text.len() - rest.len(), line));
     }
     if opening.text.len() - rest.len() > 3 {

@@ -123,7 +123,7 @@ impl Watch {
             tokio::select! {
                 event = heard.recv() => match event {
                     Ok(event) => self.hear(&event, desk),
-                    Err(RecvError::Lagged(_)) => self.note("some events were missed because they came too fast"),
+                    Err(RecvError::Lagged(_)) => self.note("some events were skipped because they arrived too fast"),
                     Err(RecvError::Closed) => return,
                 },
                 _ = client.ended() => return,

@@ -23,7 +23,7 @@ pub(super) fn show(limit: usize, search: Option<&str>, globals: &Globals) -> Res
     let state_dir = globals.ground()?.locations()?.state_dir;
     let query = LogQuery { limit: Some(limit), cursor: None, search: search.map(str::to_owned) };
     let page = ApprovalLog::in_state_dir(&state_dir).page(&query);
-    report(&page.map_err(|error| Failure::input(format!("cannot read the log of approvals: {error}")))?, globals)
+    report(&page.map_err(|error| Failure::input(format!("cannot read the approval log: {error}")))?, globals)
 }
 
 fn report(page: &Value, globals: &Globals) -> Result<Report, Failure> {
@@ -32,7 +32,7 @@ fn report(page: &Value, globals: &Globals) -> Result<Report, Failure> {
     }
     let entries = page["entries"].as_array().map(Vec::as_slice).unwrap_or_default();
     if entries.is_empty() {
-        return Ok(Report::text("No approvals yet. A gateway writes here who answers its questions.\n"));
+        return Ok(Report::text("No approvals yet. The gateway records here who approves or denies commands.\n"));
     }
     let rows = entries.iter().map(row).collect();
     Ok(Report::text(table(&["When", "Decision", "By", "Device", "Command"], &[4], rows)))

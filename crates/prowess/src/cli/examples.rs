@@ -26,7 +26,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ("prowess run \"check the weather in Shanghai\"", "one message in a new session"),
             ("prowess run --act \"check the weather in Lisbon\"", "let the planner run the command"),
             ("prowess run --continue \"and tomorrow?\"", "continue the last session"),
-            ("prowess run --session trip \"book a table\"", "a session of your own name"),
+            ("prowess run --session trip \"book a table\"", "a named session"),
             ("git diff | prowess run -", "the message from stdin"),
             ("prowess run --json '$weather Lisbon'", "the result as JSON"),
         ],
@@ -36,7 +36,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         &[
             ("prowess chat", "start a new session"),
             ("prowess chat --continue", "continue the last one"),
-            ("prowess chat --model ollama/qwen3:8b", "talk to a certain model"),
+            ("prowess chat --model ollama/qwen3:8b", "choose the model"),
         ],
     ),
     ("sessions", &[("prowess sessions list", ""), ("prowess sessions show", "the last session")]),
@@ -75,7 +75,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         "skills explain",
         &[
             ("prowess skills explain github", "why is it not ready?"),
-            ("prowess skills explain", "what became of every folder?"),
+            ("prowess skills explain", "what happened to each folder?"),
         ],
     ),
     ("skills prompt", &[("prowess skills prompt", ""), ("prowess skills prompt --budget 4000t", "in 4,000 tokens")]),
@@ -88,10 +88,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ),
     (
         "config",
-        &[
-            ("prowess config get", "everything that is set"),
-            ("prowess config set skills.entries.github.enabled false", ""),
-        ],
+        &[("prowess config get", "all settings"), ("prowess config set skills.entries.github.enabled false", "")],
     ),
     ("config get", &[("prowess config get skills.load.watch", ""), ("prowess config get --json agents", "")]),
     (
@@ -99,7 +96,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         &[
             ("prowess config set skills.entries.github.enabled false", ""),
             ("prowess config set skills.allowBundled '[\"weather\", \"tmux\"]'", "JSON5"),
-            ("prowess config set models.providers.openai.apiKey", "asks for it, without showing it"),
+            ("prowess config set models.providers.openai.apiKey", "prompts for it without showing it"),
             ("pass openai | prowess config set models.providers.openai.apiKey --stdin", "from another program"),
         ],
     ),
@@ -111,7 +108,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         "exec check",
         &[
             ("prowess exec check -- 'curl -s wttr.in | head -n 3'", "may it run, and why?"),
-            ("prowess exec check --exit-code -- git status", "1 when you would be asked, 2 when refused"),
+            ("prowess exec check --exit-code -- git status", "exits with 1 if it needs approval, 2 if refused"),
         ],
     ),
     (
@@ -134,7 +131,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ("approvals revoke", &[("prowess approvals revoke curl", "")]),
     ("approvals log", &[("prowess approvals log", "who allowed what on a gateway, and when")]),
     ("approvals path", &[("prowess approvals path", "")]),
-    ("approvals watch", &[("prowess approvals watch", "answer a gateway's questions here")]),
+    ("approvals watch", &[("prowess approvals watch", "approve a gateway's commands here")]),
     ("approvals resolve", &[("prowess approvals resolve 3f2a91c0 allow-once", "")]),
     ("gateway", &[("prowess gateway run", ""), ("prowess gateway status", "")]),
     (
@@ -153,7 +150,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         "gateway install-service",
         &[
             ("prowess gateway install-service", ""),
-            ("prowess gateway install-service --print", "only show what would be written"),
+            ("prowess gateway install-service --print", "only print the service file"),
         ],
     ),
     (
@@ -164,7 +161,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ("prowess dashboard --qr", "for a phone; needs gateway run --bind lan"),
         ],
     ),
-    ("devices", &[("prowess devices list", ""), ("prowess devices approve", "when only one device asks")]),
+    ("devices", &[("prowess devices list", ""), ("prowess devices approve", "if there is only one request")]),
     ("devices list", &[("prowess devices list", "")]),
     ("devices approve", &[("prowess devices approve 3f2a91c0", "")]),
     ("devices reject", &[("prowess devices reject 3f2a91c0", "")]),

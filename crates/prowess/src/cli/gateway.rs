@@ -7,25 +7,25 @@ use tracing::level_filters::LevelFilter;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Gateway {
-    /// Serve until it is told to stop
+    /// Run the gateway server until it is stopped
     Run(ServeArgs),
-    /// Say whether a gateway is up and who is connected; exits with 1 when it is not
+    /// Show whether a gateway is running and which clients are connected; exits with 1 if it is not
     Status,
-    /// Call a method of the gateway and print its answer
+    /// Call a gateway method and print the response
     Call {
-        /// The method, for example health
+        /// The method, such as health
         method: String,
-        /// What it is given, as a JSON object
+        /// Its parameters, as a JSON object
         #[arg(default_value = "{}")]
         params: String,
-        /// Wait for the last answer of a method that first says it has begun
+        /// Wait for the final response of a method that first responds that it has started
         #[arg(long)]
         expect_final: bool,
-        /// Wait this many milliseconds for an answer
+        /// How many milliseconds to wait for a response
         #[arg(long, value_name = "MS", default_value_t = 10_000)]
         timeout: u64,
     },
-    /// Let this machine start the gateway by itself when you log in
+    /// Install a service that starts the gateway when you log in
     InstallService(ServiceArgs),
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct ServeArgs {
     pub(crate) bind: Option<String>,
     #[command(flatten)]
     pub(crate) tls: TlsArgs,
-    /// Let a turn wait so long for an approval before it goes on without it
+    /// How many seconds a turn waits for an approval before it continues without it
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     pub(crate) wait: u64,
     #[command(flatten)]
@@ -50,10 +50,10 @@ pub(crate) struct ServeArgs {
 /// Whether connections are encrypted.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct TlsArgs {
-    /// Serve HTTPS with gateway.tls.certPath, or with a self-signed certificate that is made once
+    /// Use TLS, with gateway.tls.certPath or a generated self-signed certificate
     #[arg(long)]
     tls: bool,
-    /// Serve plain HTTP although other machines can connect
+    /// Use plain HTTP even if other machines can connect
     #[arg(long, conflicts_with = "tls")]
     no_tls: bool,
 }
@@ -72,10 +72,10 @@ pub(crate) struct DashboardArgs {
     /// Only print the address
     #[arg(long)]
     pub(crate) no_open: bool,
-    /// Do not start a gateway when none is running
+    /// Do not start a gateway if none is running
     #[arg(long)]
     pub(crate) no_start: bool,
-    /// Sign in to look at everything and change nothing
+    /// Sign in without the right to change anything
     #[arg(long)]
     pub(crate) read_only: bool,
     /// Print the address for a phone as a QR code; needs a gateway with --bind lan
@@ -85,21 +85,21 @@ pub(crate) struct DashboardArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Devices {
-    /// List the devices that may connect, and those that ask to
+    /// List approved devices and access requests
     List,
-    /// Let a device in that asks for it
+    /// Approve a device's access request
     Approve {
-        /// The id of its request, or the beginning of it; not needed when only one device asks
+        /// The id of the request, or the start of it; not needed if there is only one request
         id: Option<String>,
     },
-    /// Refuse a device that asks to be let in
+    /// Reject a device's access request
     Reject {
-        /// The id of its request, or the beginning of it
+        /// The id of the request, or the start of it
         id: String,
     },
-    /// Take back that a device was let in, and end its connection
+    /// Revoke a device's access and disconnect it
     Remove {
-        /// Its id, the beginning of it, or its name
+        /// Its id, the start of its id, or its name
         id: String,
     },
 }
@@ -107,7 +107,7 @@ pub(crate) enum Devices {
 /// What is logged.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct LogArgs {
-    /// What is worth a line in the log: silent, error, warn, info, debug or trace
+    /// The log level: silent, error, warn, info, debug or trace
     #[arg(long, value_name = "LEVEL", value_parser = level)]
     pub(crate) log_level: Option<LevelFilter>,
 }
@@ -123,10 +123,10 @@ fn level(name: &str) -> Result<LevelFilter, String> {
 /// How a service is set up.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ServiceArgs {
-    /// Only print what would be written
+    /// Only print the service file
     #[arg(long)]
     pub(crate) print: bool,
-    /// Replace a service that is there and different
+    /// Replace an existing service file
     #[arg(long)]
     pub(crate) force: bool,
     /// Listen on this port
@@ -141,18 +141,18 @@ pub(crate) struct ServiceArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Node {
-    /// Let a gateway run commands on this machine, as this machine's own rules allow
+    /// Let a gateway run commands on this machine, within this machine's own rules
     Run(NodeArgs),
-    /// List the machines that a gateway knows
+    /// List a gateway's nodes
     List,
-    /// Let a machine in that asked for it
+    /// Approve a node's access request
     Approve {
-        /// The id of its request, or the beginning of it
+        /// The id of the request, or the start of it
         id: String,
     },
-    /// Take back that a machine was let in, and end its connection
+    /// Revoke a node's access and disconnect it
     Remove {
-        /// Its id, the beginning of it, or its name
+        /// Its id, the start of its id, or its name
         id: String,
     },
 }
@@ -160,10 +160,10 @@ pub(crate) enum Node {
 /// How this machine serves as a node.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct NodeArgs {
-    /// What people call this machine
+    /// A name for this machine
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// Let commands go on when the connection is lost, instead of ending them
+    /// Keep commands running if the connection is lost
     #[arg(long)]
     pub(crate) keep_running: bool,
     #[command(flatten)]
@@ -173,11 +173,11 @@ pub(crate) struct NodeArgs {
 /// An answer to a question about a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Decision {
-    /// Yes, this time
+    /// Run it this time
     AllowOnce,
-    /// Yes, from now on
+    /// Run it now and without asking from now on
     AllowAlways,
-    /// No
+    /// Do not run it
     Deny,
 }
 
@@ -196,13 +196,13 @@ impl Decision {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct GatewayOptions {
-    /// Use the gateway at this address, as in `ws://127.0.0.1:18789` or `wss://192.168.1.5:18789`
+    /// Use the gateway at this URL, such as `ws://127.0.0.1:18789` or `wss://192.168.1.5:18789`
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) gateway: Option<String>,
     /// Accept only the certificate with this SHA-256 fingerprint from a `wss://` gateway
     #[arg(long, global = true, value_name = "SHA256", value_parser = fingerprint)]
     pub(crate) tls_fingerprint: Option<Fingerprint>,
-    /// The token of the gateway; better kept in `OPENCLAW_GATEWAY_TOKEN`
+    /// The gateway's token; prefer `OPENCLAW_GATEWAY_TOKEN`, which other users cannot see
     #[arg(long, global = true, value_name = "TOKEN")]
     pub(crate) token: Option<String>,
 }

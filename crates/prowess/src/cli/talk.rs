@@ -17,13 +17,13 @@ pub(crate) struct TalkArgs {
     /// Continue the session that was used last
     #[arg(short = 'c', long = "continue", conflicts_with_all = ["session", "new"])]
     pub(crate) resume: bool,
-    /// Resume this session, or start one under this name
+    /// Resume this session, or start one with this name
     #[arg(short, long, value_name = "KEY", value_parser = parse_session, add = ArgValueCompleter::new(completion::sessions))]
     pub(crate) session: Option<String>,
     /// With --session: start it over; the old messages are kept as a session without a name
     #[arg(long)]
     pub(crate) new: bool,
-    /// Use this model, as in provider/name
+    /// Use this model, such as provider/name
     #[arg(short, long, value_name = "MODEL", value_parser = parse_model, add = ArgValueCompleter::new(completion::models))]
     pub(crate) model: Option<String>,
     /// Let the embedded planner run the command it finds instead of only showing it
@@ -124,7 +124,7 @@ pub(crate) enum Sessions {
         #[arg(add = ArgValueCompleter::new(completion::sessions))]
         key: Option<String>,
     },
-    /// Show a session the way it looked when it ran; nothing is run or asked again
+    /// Replay a session as it looked when it ran; nothing runs again
     Replay {
         /// Its key or id; the last session if left out
         #[arg(add = ArgValueCompleter::new(completion::sessions))]
@@ -156,7 +156,7 @@ pub(crate) enum Sessions {
 /// The format of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// For people
+    /// Markdown to read
     Markdown,
     /// One message per line
     Jsonl,
@@ -167,7 +167,7 @@ pub(crate) enum Format {
 /// What to find out about models.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct ModelsArgs {
-    /// Ask each endpoint whether it answers
+    /// Send each model a short request to test it
     #[arg(long)]
     pub(crate) probe: bool,
 }

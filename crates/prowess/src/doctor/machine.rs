@@ -82,7 +82,7 @@ pub(super) fn network(host: Option<&Host>, settings: &ExecSettings) -> Vec<Findi
         (true, false) => finding(Standing::Works, "commands have none unless you allow it".to_owned())
             .advice("one skill: prowess config set skills.entries.NAME.sandbox.network true"),
         (true, true) => finding(Standing::Warning, "every command may use it (tools.exec.sandbox.network)".to_owned()),
-        (false, _) => finding(Standing::Works, "commands have what their sandbox gives them".to_owned()),
+        (false, _) => finding(Standing::Works, "commands have the network of their sandbox".to_owned()),
     };
     reached.into_iter().chain([commands]).collect()
 }

@@ -49,7 +49,7 @@ fn approvals(context: &Context, settings: &ExecSettings) -> Vec<Finding> {
     let approvals = match file.load() {
         Ok(approvals) => approvals,
         Err(error) => {
-            let advice = "fix the file or move it away; every command is refused until then";
+            let advice = "fix the file or move it elsewhere; until then every command is refused";
             return vec![finding("approvals", Standing::Broken, error.to_string()).advice(advice)];
         }
     };

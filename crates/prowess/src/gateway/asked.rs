@@ -22,17 +22,17 @@ pub(super) enum Wait {
 /// Calls a method.
 pub(super) fn call(method: &str, params: &str, wait: Wait, millis: u64, globals: &Globals) -> Result<Report, Failure> {
     let params: Value = serde_json::from_str(params).map_err(|error| {
-        Failure::usage(format!("the parameters are no JSON: {error}")).hint("write them as '{\"key\": 1}'")
+        Failure::usage(format!("the parameters are not valid JSON: {error}")).hint("write them as '{\"key\": 1}'")
     })?;
     if !params.is_object() {
-        let what = format!("the parameters are no JSON object: {}", safe(&params.to_string()));
+        let what = format!("the parameters are not a JSON object: {}", safe(&params.to_string()));
         return Err(Failure::usage(what).hint("write them as '{\"key\": 1}', or leave them out"));
     }
     let target = Target::meant(globals)?;
     with(&target, async |client| {
         let limit = Duration::from_millis(millis);
         let answer = tokio::time::timeout(limit, answer(&client, method, &params, wait)).await;
-        let late = |_| Failure::input(format!("no answer within {millis} ms")).hint("--timeout gives it longer");
+        let late = |_| Failure::input(format!("no answer within {millis} ms")).hint("allow more time with --timeout");
         match answer.map_err(late)? {
             Ok(answer) => Report::json(&answer),
             Err(CallError::Refused { error, payload }) if globals.json => {

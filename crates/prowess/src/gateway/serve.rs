@@ -25,7 +25,7 @@ pub(crate) fn run(args: &ServeArgs, globals: &Globals, then: Then) -> Result<Rep
     let ground = globals.ground()?;
     let given = globals.remote.token.as_deref().map(str::trim);
     if given == Some("") {
-        return Err(Failure::usage("the token is empty").hint("leave --token out to have one made"));
+        return Err(Failure::usage("the token is empty").hint("leave --token out to generate one"));
     }
     let context = Context::load(&ground)?;
     crate::log::begin(&context, "gateway", args.log);
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &ServeArgs, globals: &Globals, then: Then) -> Result<Rep
         let running = Gateway::start(ground, options).await.map_err(|error| refused(&error))?;
         announce(&running, &context, globals, then)?;
         wish.comes().await;
-        tracing::info!("ending; what runs is brought to an end first");
+        tracing::info!("shutting down; waiting for running turns");
         tokio::select! {
             () = running.end() => Ok(Report::text("")),
             // Whoever wishes twice does not want to wait.
@@ -98,7 +98,7 @@ fn announce(running: &Running, context: &Context, globals: &Globals, then: Then)
     }
     if then != Then::Serve {
         tell("no gateway was running, so this command runs one until you press Ctrl-C");
-        tell(&paint(DIM, "to keep one up: prowess gateway install-service"));
+        tell(&paint(DIM, "to keep one running: prowess gateway install-service"));
     } else if address.port() == PORT {
         tell(&paint(DIM, "prowess dashboard opens it signed in"));
     } else {
@@ -114,13 +114,13 @@ fn announce(running: &Running, context: &Context, globals: &Globals, then: Then)
     }
     if let Some(file) = file {
         let file = short_path(file, context.user_home());
-        tell(&format!("a new token is in {file}, as gateway.auth.token"));
+        tell(&format!("saved a new token in {file} as gateway.auth.token"));
         tell(&paint(
             DIM,
-            "prowess on this machine finds it there; prowess config get gateway.auth.token --show-secrets prints it",
+            "prowess reads it from there; to print it: prowess config get gateway.auth.token --show-secrets",
         ));
     }
-    tell(&paint(DIM, "Ctrl-C ends it"));
+    tell(&paint(DIM, "press Ctrl-C to stop"));
     Ok(())
 }
 
@@ -163,13 +163,13 @@ fn refused(error: &StartError) -> Failure {
     match error {
         StartError::Listen { address, source } if source.kind() == ErrorKind::AddrInUse => {
             let port = address.port();
-            Failure::input(format!("port {port} is taken: something listens on {address} already"))
+            Failure::input(format!("port {port} is in use: another program listens on {address}"))
                 .hint("if it is a gateway: prowess gateway status")
-                .hint(format!("who it is: {}", who_has(port)))
+                .hint(format!("to see which program: {}", who_has(port)))
                 .hint("another port: prowess gateway run --port PORT")
         }
         StartError::Listen { source, .. } if source.kind() == ErrorKind::PermissionDenied => {
-            Failure::input(error).hint("ports below 1024 are for the administrator")
+            Failure::input(error).hint("ports below 1024 need administrator rights; choose another with --port")
         }
         _ => Failure::input(error),
     }

@@ -62,8 +62,8 @@ pub(super) fn install(args: &ServiceArgs, globals: &Globals) -> Result<Report, F
     let before = fs::read_to_string(&written.path).ok();
     let is_new = before.as_deref() != Some(written.text.as_str());
     if before.is_some() && is_new && !args.force {
-        return Err(Failure::input(format!("{} is there already and says something else", written.path.display()))
-            .hint("see the difference with --print, replace it with --force"));
+        return Err(Failure::input(format!("{} already exists with other content", written.path.display()))
+            .hint("--print shows the new content; --force replaces the file"));
     }
     if is_new {
         save(&written.path, &written.text)
@@ -72,9 +72,9 @@ pub(super) fn install(args: &ServiceArgs, globals: &Globals) -> Result<Report, F
     if globals.json {
         return Report::json(&json!({"path": written.path, "changed": is_new, "commands": written.commands}));
     }
-    let done = if is_new { "wrote" } else { "it was so already in" };
+    let done = if is_new { "wrote" } else { "unchanged:" };
     let commands = lines(written.commands.iter().map(|command| format!("  {command}")));
-    Ok(Report::text(format!("{done} {}\nswitch it on with:\n{commands}", short_path(&written.path, &home))))
+    Ok(Report::text(format!("{done} {}\nenable it with:\n{commands}", short_path(&written.path, &home))))
 }
 
 fn save(path: &Path, text: &str) -> std::io::Result<()> {
@@ -91,8 +91,8 @@ fn lines(lines: impl Iterator<Item = String>) -> String {
 
 impl Service {
     fn of(args: &ServiceArgs, globals: &Globals, env: &Env, home: &Path) -> Result<Self, Failure> {
-        let program =
-            std::env::current_exe().map_err(|error| Failure::ours(format!("where is this program? {error}")))?;
+        let program = std::env::current_exe()
+            .map_err(|error| Failure::ours(format!("cannot find this program's path: {error}")))?;
         let profile = globals.profile.clone().or_else(|| globals.dev.then(|| "dev".to_owned()));
         let config = globals.config.as_ref().map(|path| path.to_string_lossy().into_owned());
         let option =
@@ -116,7 +116,7 @@ impl Service {
         let values = self.env.iter().map(|(_, value)| value).chain(&self.command).chain([&self.cwd, &self.name]);
         match values.into_iter().find(|text| text.chars().any(char::is_control)) {
             Some(text) => Err(Failure::input(format!("{text:?} cannot be written into a service file"))
-                .hint("it has a line break or another character that does not belong there")),
+                .hint("remove line breaks and control characters from it")),
             None => Ok(()),
         }
     }

@@ -47,7 +47,7 @@ impl Pending {
     pub(crate) fn spoken(&self) -> Spoken {
         let asked = self.asked();
         if asked.len() > MAX_SPOKEN {
-            let asked = format!("\nA command wants to run, and is too long to be shown ({} bytes).\n", asked.len());
+            let asked = format!("\nA command wants to run, but it is too long to show ({} bytes).\n", asked.len());
             return Spoken { asked, why: String::new(), offer: Offer::Nothing };
         }
         Spoken { asked, why: self.why(), offer: self.offer() }
@@ -56,7 +56,7 @@ impl Pending {
     /// The whole question, with nothing in it that a terminal would obey.
     fn asked(&self) -> String {
         let text = |name: &str| self.request[name].as_str();
-        let what = if text("tool").is_some() { "A tool wants to be used" } else { "A command wants to run" };
+        let what = if text("tool").is_some() { "A tool wants to run" } else { "A command wants to run" };
         let mut asked = format!("\n{what}:\n\n");
         for block in [text("command"), text("text")].into_iter().flatten() {
             for line in block.trim_end_matches('\n').split('\n') {
@@ -113,7 +113,7 @@ impl Pending {
 
     fn why(&self) -> String {
         let mut text = String::from("\n");
-        for (name, about) in [("security", "which commands may run"), ("ask", "when a person is asked")] {
+        for (name, about) in [("security", "which commands may run"), ("ask", "when approval is needed")] {
             if let Some(word) = self.request[name].as_str() {
                 let _ = writeln!(text, "  {about}: {}", shown(word));
             }
@@ -153,7 +153,7 @@ fn grant(rule: &Value) -> String {
 /// What is said when a question is left without an answer: how it can still be given one.
 pub(crate) fn unanswered(id: &str, url: &str) -> String {
     let (id, url) = (safe(id), safe(url));
-    format!("nobody answers {id} here any more; prowess approvals resolve {id} allow-once|deny --gateway {url} does")
+    format!("{id} can no longer be answered here; use: prowess approvals resolve {id} allow-once|deny --gateway {url}")
 }
 
 /// An answer as it is written on the wire.
@@ -307,7 +307,7 @@ mod tests {
             "objections": ["it is a skill"], "decisions": ["allow-once", "deny"], "sessionKey": "agent:main:main",
         }))
         .spoken();
-        let expected = "\nA tool wants to be used:\n\n    edit: edit /a\n\n    - old\n    + new\\u{1b}[2J\n    + because  all is well\n\n  \
+        let expected = "\nA tool wants to run:\n\n    edit: edit /a\n\n    - old\n    + new\\u{1b}[2J\n    + because  all is well\n\n  \
                         session  agent:main:main\n  because  it is a skill\n";
         assert_eq!(spoken.asked, expected);
     }

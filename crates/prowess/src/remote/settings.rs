@@ -50,7 +50,7 @@ pub(super) async fn set(client: &Client, asked: Asked, json: bool) -> Result<Rep
     let mut text = format!("changed {path} in {file}\n");
     let waiting = answer["restart"]["waiting"].as_array().is_some_and(|waiting| !waiting.is_empty());
     if waiting {
-        text.push_str("it takes effect when the gateway is restarted\n");
+        text.push_str("it takes effect when you restart the gateway\n");
     }
     Ok(Report::text(text))
 }

@@ -129,7 +129,7 @@ impl RemoteTalk {
 
     /// Finds a gateway again that is gone, so that the same run can be asked for under its own name.
     async fn find_again(&mut self, events: &Events, stop: &CancellationToken) -> Result<(), CallError> {
-        let mut last = CallError::Gone("the connection has ended".to_owned());
+        let mut last = CallError::Gone("the connection was closed".to_owned());
         let mut backoff = Backoff::default();
         for _ in 0..AGAIN {
             let why = "lost the gateway; reconnecting".to_owned();
@@ -162,11 +162,11 @@ impl RemoteTalk {
                 event = heard.recv() => match event {
                     Ok(event) => self.hear(&event.name, &event.payload, run),
                     Err(broadcast::error::RecvError::Lagged(_)) => {
-                        run.events.tell(Event::Notice("some events were missed because they came too fast".to_owned()));
+                        run.events.tell(Event::Notice("some events were skipped because they arrived too fast".to_owned()));
                         run.feed.begin_again();
                     }
                     Err(broadcast::error::RecvError::Closed) => {
-                        return Err(CallError::Gone("the connection has ended".to_owned()));
+                        return Err(CallError::Gone("the connection was closed".to_owned()));
                     }
                 },
                 answer = answers.next() => match answer {
@@ -183,7 +183,7 @@ impl RemoteTalk {
                     None => run.events.tell(Event::Notice(unanswered(&id, &self.target.url))),
                     Some(answer) => {
                         if let Err(error) = resolve(&self.client, &id, word(answer)).await {
-                            run.events.tell(Event::Notice(format!("the answer was not taken: {error}")));
+                            run.events.tell(Event::Notice(format!("the gateway did not accept the answer: {error}")));
                         }
                     }
                 },
@@ -216,7 +216,7 @@ impl RemoteTalk {
                 }
                 let id = safe(&pending.id);
                 if !run.desk.put(pending) {
-                    let text = format!("{id} waits for an answer; prowess approvals watch shows what it is about");
+                    let text = format!("{id} is waiting for approval; for details: prowess approvals watch");
                     run.events.tell(Event::Notice(text));
                 }
             }
@@ -299,7 +299,7 @@ impl Partner for RemoteTalk {
                     // Whoever is told of it takes what was said before for given up.
                     Ok(()) => run.feed.begin_again(),
                     Err(_) if stop.is_cancelled() => break End::Interrupted,
-                    Err(_) => break End::Failed(format!("{error}; whether the run has ended is not known here")),
+                    Err(_) => break End::Failed(format!("{error}; the run may still be running")),
                 },
             }
         };

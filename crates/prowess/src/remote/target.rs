@@ -218,7 +218,7 @@ impl Known<'_> {
         let is_there = remote["url"].as_str().is_some_and(|known| same_place(known, url));
         let Some(written) = remote["tlsFingerprint"].as_str().filter(|_| is_there) else { return Ok(None) };
         let broken = || {
-            Failure::input("gateway.remote.tlsFingerprint is no SHA-256 fingerprint")
+            Failure::input("gateway.remote.tlsFingerprint is not a SHA-256 fingerprint")
                 .hint("write 64 hexadecimal digits there, as the gateway prints them when it starts")
         };
         Fingerprint::parse(written).map(Some).ok_or_else(broken)

@@ -176,7 +176,7 @@ It is sunny.
     fn messages_keep_their_lines_and_nothing_is_cut() {
         let mut told = weather();
         let wrapped =
-            "The user calls on a skill. Read its SKILL.md first:\n- \"weather\"\n\nUser request:\n$weather\nin Porto";
+            "The user calls a skill. Read its SKILL.md first:\n- \"weather\"\n\nUser request:\n$weather\nin Porto";
         let Message::User(user) = &mut told.lines[0].message else { panic!("a person speaks first") };
         user.content = vec![Block::text(wrapped)];
         let Some(Message::Assistant(last)) = told.lines.last_mut().map(|line| &mut line.message) else {

@@ -60,7 +60,7 @@ pub(crate) fn run(command: &cli::Sessions, globals: &Globals) -> Result<Report, 
             if globals.json {
                 return Report::json(&serde_json::json!({"key": key.to_string(), "sessionId": begun.id}));
             }
-            Ok(Report::text(format!("{key} starts over; its old messages are kept as a session without a name\n")))
+            Ok(Report::text(format!("started {key} over; its old messages are kept as a session without a name\n")))
         }
     }
 }

@@ -296,7 +296,7 @@ fn environment(view: &View, skill: &Skill) -> Stage {
             .map(|(name, layer, why)| paint(WARN, &format!("{} from {} refused: {why}", safe(name), layer.word()))),
     );
     if details.is_empty() {
-        details.push("no variables of its own".to_owned());
+        details.push("no variables".to_owned());
     }
     Stage { name: "environment", passed: plan.refused.is_empty(), details }
 }

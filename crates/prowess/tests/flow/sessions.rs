@@ -33,7 +33,7 @@ fn a_conversation_goes_on_where_it_was_left() {
         home.go("run --session other seven").ok().out_has("heard: five + seven\n");
         home.go("run --continue eight").ok().out_has("heard: five + seven + eight\n");
         home.go("run --session other --new nine").ok().out_has("heard: nine\n");
-        home.go("sessions reset other").ok().out_has("starts over");
+        home.go("sessions reset other").ok().out_has("started agent:main:other over");
         home.go("run --session other ten").ok().out_has("heard: ten\n");
         let id = home.go("sessions show other --json").ok().json()["sessionId"].as_str().expect("an id").to_owned();
         home.go(&format!("run --session {id} eleven")).ok().out_has("heard: ten + eleven\n");

@@ -46,7 +46,7 @@ fn with_deltas(ask: Ask) -> Result<Ask, Refusal> {
         return Ok(ask);
     }
     Err(Refusal::invalid(
-        "this client hears of every session already; connect with the capability \"event-deltas\" to choose sessions",
+        "this client already receives every session; connect with the capability \"event-deltas\" to choose sessions",
     ))
 }
 

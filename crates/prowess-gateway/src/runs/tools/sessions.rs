@@ -111,7 +111,7 @@ fn find(here: &Here) -> Result<(Row, Sessions), String> {
     let key = here.gateway.agents.key(&name).map_err(told)?;
     let found = visible(here, &Filter::default())?.into_iter().find(|row| row.key == key);
     // Whether it is there at all is not for everybody to know.
-    let row = found.ok_or_else(|| format!("there is no session {key} that you may see; {LIST} shows those"))?;
+    let row = found.ok_or_else(|| format!("you may not see a session {key}; {LIST} lists the sessions you may see"))?;
     let store = here.gateway.agents.store(key.agent()).map_err(told)?;
     Ok((row, store))
 }

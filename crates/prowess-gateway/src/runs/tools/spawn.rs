@@ -20,7 +20,7 @@ pub(super) fn tool() -> (ToolSpec, Act) {
             "type": "object",
             "required": ["task"],
             "properties": {
-                "task": {"type": "string", "description": "What it is to do, with everything it has to know."},
+                "task": {"type": "string", "description": "The task, with everything the sub-agent needs to know."},
                 "label": {"type": "string", "description": "A short name for it."},
                 "agentId": {"type": "string", "description": "Another agent; agents_list says which."},
                 "model": {"type": "string", "description": "A model other than its usual one."},

@@ -18,8 +18,8 @@ pub(super) fn write(service: &Service, home: &Path, env: &Env) -> Written {
         commands: vec![
             "systemctl --user daemon-reload".to_owned(),
             format!("systemctl --user enable --now {unit}"),
-            format!("journalctl --user -u {unit} -f   # what it says"),
-            "loginctl enable-linger   # keeps it up when you log out".to_owned(),
+            format!("journalctl --user -u {unit} -f   # follow its log"),
+            "loginctl enable-linger   # keep it running after you log out".to_owned(),
         ],
     }
 }
