@@ -220,7 +220,7 @@ fn m_disc_18_a_root_larger_than_the_limit_is_reported_and_searched_tenfold() {
     for (limit, looked_at) in [(5, 1_000), (100, 1_000), (150, 1_500), (2_000, 10_000)] {
         let tree = many(looked_at + 1);
         let catalog = load_within(&tree, Limits { candidates_per_root: limit, ..Limits::default() });
-        let left_out = format!("1 of {} folders were not looked at", looked_at + 1);
+        let left_out = format!("1 of {} folders were not searched", looked_at + 1);
         let told = catalog.problems().iter().find(|problem| problem.reason == left_out);
         assert_eq!(told.map(|problem| &problem.path), Some(&tree.path("ws/skills")), "{limit}");
     }

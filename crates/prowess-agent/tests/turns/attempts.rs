@@ -96,13 +96,13 @@ async fn what_was_told_is_not_taken_back() {
     let mut conversation = agent.open("main").unwrap();
     let outcome = conversation.say("hi", &stage.run()).await.unwrap();
     assert_eq!((model.times(), stand_in.times()), (1, 0), "neither asked again nor replaced");
-    assert!(matches!(&outcome.end, End::Failed(why) if why.contains("ended in the middle")), "{:?}", outcome.end);
+    assert!(matches!(&outcome.end, End::Failed(why) if why.contains("was cut off")), "{:?}", outcome.end);
     assert_eq!((outcome.texts, told_of(&stage)), (vec![long()], (long(), Some(StopReason::Error))));
     drop(conversation);
     let kept = agent.open("main").unwrap();
     let Some(Message::Assistant(said)) = kept.messages().last() else { panic!("a reply") };
     assert_eq!((said.text(), said.stop_reason), (long(), StopReason::Error));
-    assert!(said.error_message.as_deref().is_some_and(|why| why.contains("ended in the middle")));
+    assert!(said.error_message.as_deref().is_some_and(|why| why.contains("was cut off")));
 
     // Who hears only whole replies has heard nothing, so it can be asked for again.
     let model = Puppet::new(answers);
