@@ -310,7 +310,7 @@ impl Reader {
 }
 
 /// What a model that takes no images is told in place of one.
-const NO_IMAGE: &str = "[An image is here, but this model cannot look at images.]";
+const NO_IMAGE: &str = "[There is an image here, but this model does not accept images.]";
 
 /// The image as a `data:` URL.
 fn image_url(image: &Image) -> String {
