@@ -44,7 +44,10 @@ impl Stage {
             .env("OPENCLAW_GATEWAY_TOKEN", TOKEN);
         let node = Served::start(&home, &["node", "run", "--gateway", self.gateway.url()]);
         self.node = Some((home, node));
-        eventually("the node is connected", || self.node_id().is_some());
+        let is_connected = |(_, node): &(_, Served)| node.log().contains("connected gateway=");
+        eventually("the node is connected", || {
+            self.node_id().is_some() && self.node.as_ref().is_some_and(is_connected)
+        });
         self
     }
 
