@@ -5,6 +5,7 @@ use std::io::{BufRead, IsTerminal, Read, Write};
 use prowess_config::schema::{self, Kind};
 use prowess_config::{Change, Config, ConfigFile, Env, KeyPath, WarningKind, parse_value};
 use prowess_host::Failure;
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use serde_json::Value;
 
 use crate::output::{WARN, paint, safe};
@@ -79,6 +80,7 @@ fn typed(path: &KeyPath, is_secret: bool) -> Result<String, Failure> {
     }
     let unread = |error: std::io::Error| Failure::input(format!("cannot read the value: {error}"));
     let text = if is_secret {
+        let _silent = Silent::begin().map_err(unread)?;
         rpassword::prompt_password(format!("{path} (not shown): ")).map_err(unread)?
     } else {
         let _ = write!(anstream::stderr(), "{path}: ");
@@ -91,6 +93,27 @@ fn typed(path: &KeyPath, is_secret: bool) -> Result<String, Failure> {
         return Err(Failure::input("nothing was typed, so nothing was changed"));
     }
     Ok(text)
+}
+
+/// The terminal without its echo, for as long as this lives. It begins before the prompt is shown, because a key may be
+/// pasted as soon as it is.
+struct Silent(Termios);
+
+impl Silent {
+    fn begin() -> std::io::Result<Self> {
+        let before = tcgetattr(std::io::stdin())?;
+        let mut silent = before.clone();
+        silent.local_modes.remove(LocalModes::ECHO);
+        tcsetattr(std::io::stdin(), OptionalActions::Now, &silent)?;
+        Ok(Self(before))
+    }
+}
+
+impl Drop for Silent {
+    fn drop(&mut self) {
+        // A terminal that is gone needs no echo.
+        let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, &self.0);
+    }
 }
 
 /// What a text means for a setting of this kind: text settings take it as it is; others take JSON5, or else text.
