@@ -34,14 +34,17 @@ pub fn session_skills(tree: &Value, session: &str) -> Option<Vec<String>> {
         [channel, account, kind, rest @ ..] if sections(kind).is_some() => (*channel, Some(*account), (*kind, rest)),
         _ => return None,
     };
-    let (kind, [id, rest @ ..]) = rest else { return None };
+    let (kind, rest) = rest;
+    // Ids of some channels have colons.
+    let end = rest.iter().position(|part| matches!(*part, "topic" | "thread")).unwrap_or(rest.len());
+    let (id, topic) = (rest[..end].join(":"), rest.get(end + 1..).map(|topic| topic.join(":")));
+    if id.is_empty() {
+        return None;
+    }
     let channel = entry(tree.get("channels")?.as_object()?, channel)?;
     let own = account.and_then(|account| entry(channel.get("accounts")?.as_object()?, account));
-    let place = [own, Some(channel)].into_iter().flatten().find_map(|base| place(base, kind, id))?;
-    let topic = match rest {
-        ["topic" | "thread", topic, ..] => place.get("topics").and_then(|topics| listed(topics, topic)),
-        _ => None,
-    };
+    let place = [own, Some(channel)].into_iter().flatten().find_map(|base| place(base, kind, &id))?;
+    let topic = topic.and_then(|topic| listed(place.get("topics")?, &topic));
     [topic, Some(place)].into_iter().flatten().find_map(|place| names(place.get("skills")?))
 }
 
@@ -105,6 +108,7 @@ mod tests {
                 "accounts": { "work": { "groups": { "-100": { "skills": ["w"] } } } },
             },
             "discord": { "guilds": { "1": { "channels": { "5": { "skills": ["c"] } } } } },
+            "matrix": { "groups": { "!Room:example.org": { "skills": ["m"] } } },
             "slack": { "channels": { "C0A": { "skills": ["s"] } } },
         } });
         let some = |names: &[&str]| Some(list(names));
@@ -122,6 +126,8 @@ mod tests {
             ("discord:channel:6", None),
             ("slack:channel:c0a", some(&["s"])),
             ("slack:channel:c0a:thread:1.2", some(&["s"])),
+            ("matrix:channel:!room:example.org", some(&["m"])),
+            ("matrix:channel:!room:example.org:thread:$e:1", some(&["m"])),
             ("telegram:group", None),
             ("main", None),
             ("subagent:1", None),

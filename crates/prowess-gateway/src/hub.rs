@@ -232,6 +232,11 @@ impl Hub {
         self.lock().follow(guest, key)
     }
 
+    /// Whether `guest` follows the session `key`, or all of them.
+    pub(crate) fn follows(&self, guest: &Guest, key: &str) -> bool {
+        self.lock().followers(key).any(|one| one.conn == guest.conn)
+    }
+
     /// `guest` no longer follows the session `key`.
     pub(crate) fn unfollow(&self, guest: &Guest, key: &str) {
         self.lock().unfollow(guest, key);

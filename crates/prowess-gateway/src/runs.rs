@@ -30,6 +30,7 @@ use prowess_agent::message::Message;
 use prowess_agent::news::News;
 use prowess_agent::session::{Begun, Removed, SessionKey, Transcripts};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -83,6 +84,8 @@ pub(crate) struct Runs {
     attended: Attended,
     unheard: Unheard,
     places: Arc<Semaphore>,
+    /// Commands that outlived their turn, by the session that waits for them.
+    left: Mutex<Vec<(SessionKey, AbortHandle)>>,
     closing: CancellationToken,
     tasks: TaskTracker,
 }
@@ -163,6 +166,7 @@ impl Runs {
             attended: Attended::default(),
             unheard: Unheard::default(),
             places: Arc::new(Semaphore::new(places.unwrap_or(MAX_TURNS).clamp(1, MAX_TURNS))),
+            left: Mutex::default(),
             closing: CancellationToken::new(),
             tasks: TaskTracker::new(),
         })
@@ -268,9 +272,23 @@ impl Runs {
         Some(desk.letters.clone())
     }
 
+    /// Carries `work` on for a session that no longer waits for it in a turn.
+    fn leave(&self, key: &SessionKey, work: impl Future<Output = ()> + Send + 'static) {
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        left.retain(|(_, work)| !work.is_finished());
+        left.push((key.clone(), self.tasks.spawn(work).abort_handle()));
+    }
+
+    /// Ends what was left behind by the turns of a session that is over. A question that waits is taken back.
+    fn withdraw(&self, key: &SessionKey) {
+        let left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        left.iter().filter(|(of, _)| of == key).for_each(|(_, work)| work.abort());
+    }
+
     /// Begins a new session behind `key`, after what goes on there was ended.
     pub(crate) async fn renew(&self, gateway: &Arc<Gateway>, key: &SessionKey) -> Result<Begun, Refusal> {
         self.stop_session(key, Why::Asked);
+        self.withdraw(key);
         self.children.disown(key);
         self.request(gateway, key, Letter::Renew).await
     }
@@ -283,18 +301,19 @@ impl Runs {
         transcripts: Transcripts,
     ) -> Result<Removed, Refusal> {
         self.stop_session(key, Why::Asked);
+        self.withdraw(key);
         self.children.disown(key);
         self.request(gateway, key, |reply| Letter::Remove(transcripts, reply)).await
     }
 
-    /// Says something in the model's name.
-    pub(crate) async fn inject(
+    /// Says something in the model's name, after what is in the queue of the session at the moment of this call.
+    pub(crate) fn inject(
         &self,
         gateway: &Arc<Gateway>,
         key: &SessionKey,
         text: String,
-    ) -> Result<(String, Message), Refusal> {
-        self.request(gateway, key, |reply| Letter::Inject(text, reply)).await
+    ) -> impl Future<Output = Result<(String, Message), Refusal>> + use<> {
+        self.request(gateway, key, |reply| Letter::Inject(text, reply)).boxed()
     }
 
     /// Ends everything: new turns are refused, those that wait fail, those that run have `grace` to come to their end
@@ -361,15 +380,19 @@ impl Runs {
         }
     }
 
-    async fn request<T>(
+    /// Sends a letter that is answered. It has its place in the queue before the answer is waited for.
+    fn request<T, F: FnOnce(desk::Reply<T>) -> Letter>(
         &self,
         gateway: &Arc<Gateway>,
         key: &SessionKey,
-        letter: impl FnOnce(desk::Reply<T>) -> Letter,
-    ) -> Result<T, Refusal> {
+        letter: F,
+    ) -> impl Future<Output = Result<T, Refusal>> + use<T, F> {
         let (reply, answer) = oneshot::channel();
-        self.post(gateway, key, letter(reply))?;
-        answer.await.unwrap_or_else(|_| Err(Refusal::unavailable("the gateway is shutting down; try again later")))
+        let posted = self.post(gateway, key, letter(reply));
+        async move {
+            posted?;
+            answer.await.unwrap_or_else(|_| Err(Refusal::unavailable("the gateway is shutting down; try again later")))
+        }
     }
 
     /// Sends a letter to a session.

@@ -7,8 +7,8 @@
 mod view;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 
@@ -23,6 +23,9 @@ use view::{Content, Files};
 
 /// How long other writers are waited for.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How often a lock that another program holds is tried again.
+const RETRY: Duration = Duration::from_millis(20);
 
 /// The largest index that is read. The peer's entries have tens of kilobytes each.
 const MAX_BYTES: u64 = 256 * 1_024 * 1_024;
@@ -137,10 +140,12 @@ impl Index {
         if !self.files.has_changes() {
             return Ok(());
         }
-        let _writing = self.files.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let _lock = self.lock(PATIENCE)?;
-        let entries = self.entries()?;
-        self.files.write_whole(Map::clone(&entries)).map_err(|error| self.io(error))
+        let _locked = self.lock(PATIENCE)?;
+        match self.files.read().map_err(|error| self.io(error))? {
+            Content::Entries(entries) => self.files.write_whole(Map::clone(&entries)).map_err(|error| self.io(error)),
+            // The next change keeps a broken index aside.
+            Content::Missing | Content::Broken => Ok(()),
+        }
     }
 
     /// The session behind `key`, made by `fresh` if there is none yet.
@@ -204,8 +209,7 @@ impl Index {
         key: &SessionKey,
         change: impl FnOnce(&mut Option<Value>) -> T,
     ) -> Result<(T, Option<String>), IndexError> {
-        let _writing = self.files.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let _lock = self.lock(patience)?;
+        let _locked = self.lock(patience)?;
         let work = || {
             let (entries, mended) = match self.files.read()? {
                 Content::Entries(entries) => (entries, None),
@@ -226,11 +230,23 @@ impl Index {
         work().map_err(|error| self.io(error))
     }
 
-    fn lock(&self, patience: Duration) -> Result<Lock, IndexError> {
-        Lock::wait(&self.files.path, patience).map_err(|error| match error {
-            LockError::Held(pid) => IndexError::Busy { path: self.files.path.clone(), pid },
-            LockError::Io(path, source) => IndexError::Io { path, source },
-        })
+    /// Keeps other threads and other programs from writing. No thread is kept waiting for longer than it is willing to
+    /// because another one waits for a program.
+    fn lock(&self, patience: Duration) -> Result<(MutexGuard<'_, ()>, Lock), IndexError> {
+        let until = Instant::now() + patience;
+        loop {
+            let writing = self.files.writing.lock().unwrap_or_else(PoisonError::into_inner);
+            match Lock::wait(&self.files.path, Duration::ZERO) {
+                Ok(lock) => return Ok((writing, lock)),
+                Err(LockError::Held(pid)) if Instant::now() >= until => {
+                    return Err(IndexError::Busy { path: self.files.path.clone(), pid });
+                }
+                Err(LockError::Held(_)) => {}
+                Err(LockError::Io(path, source)) => return Err(IndexError::Io { path, source }),
+            }
+            drop(writing);
+            std::thread::sleep(RETRY);
+        }
     }
 
     /// Moves a broken index out of the way. Says where it is then.
@@ -404,10 +420,7 @@ mod tests {
     /// An index of many sessions is not written for each of them, and nothing is lost when the program is killed.
     #[test]
     fn a_large_index_takes_changes_beside_it_and_every_reader_sees_them() {
-        let entry = |number: usize| {
-            (format!("agent:main:s{number}"), json!({"sessionId": format!("id{number}"), "x": "y".repeat(50)}))
-        };
-        let before: Map<String, Value> = (0..2_000).map(entry).collect();
+        let before = large();
         let tree = Tree::new().file("sessions.json", Value::Object(before.clone()).to_string());
         let index = Index::new(&tree.path(""));
         let new = |number: usize| SessionKey::new("main", &format!("new{number}"));
@@ -432,6 +445,53 @@ mod tests {
         assert!(!changes.exists());
         index.reset(&new(3), "again".to_owned()).expect("an index");
         assert_eq!(index.find(&new(3), || panic!("there is one")).expect("an index").known.id, "again");
+    }
+
+    fn large() -> Map<String, Value> {
+        let entry = |number: usize| {
+            (format!("agent:main:s{number}"), json!({"sessionId": format!("id{number}"), "x": "y".repeat(50)}))
+        };
+        (0..2_000).map(entry).collect()
+    }
+
+    #[test]
+    fn what_openclaw_wrote_after_a_change_counts() {
+        let tree = Tree::new().file("sessions.json", Value::Object(large()).to_string());
+        let index = Index::new(&tree.path(""));
+        let (reset, removed) = (SessionKey::new("main", "s7"), SessionKey::new("main", "s8"));
+        index.reset(&reset, "ours".to_owned()).expect("an index");
+        index.update(PATIENCE, &removed, |entry| *entry = None).expect("an index");
+        assert!(tree.path("sessions.json.changes").exists());
+        let mut theirs = large();
+        for key in [&reset, &removed] {
+            theirs.insert(key.to_string(), json!({"sessionId": "theirs", "updatedAt": now() + 10_000}));
+        }
+        std::fs::write(tree.path("sessions.json"), Value::Object(theirs).to_string()).expect("written");
+        for key in [&reset, &removed] {
+            assert_eq!(index.find(key, || panic!("there is one")).expect("an index").known.id, "theirs");
+        }
+        index.settle().expect("an index");
+        assert_eq!(written(&tree)["agent:main:s7"]["sessionId"], "theirs");
+    }
+
+    #[test]
+    fn changes_that_were_begun_anew_are_read_from_their_beginning() {
+        let tree = Tree::new().file("sessions.json", Value::Object(large()).to_string());
+        let index = Index::new(&tree.path(""));
+        index.find(&SessionKey::new("main", "new"), || "fresh".to_owned()).expect("an index");
+        let changes = tree.path("sessions.json.changes");
+        let length = std::fs::read(&changes).expect("changes").len();
+        let change = json!({"key": "agent:main:other", "set": {"sessionId": "theirs", "x": "y".repeat(length)}});
+        std::fs::write(&changes, format!("{}\n{change}\n", json!({"series": "another"}))).expect("written");
+        let found = index.find(&SessionKey::new("main", "other"), || panic!("there is one"));
+        assert_eq!(found.expect("an index").known.id, "theirs");
+    }
+
+    #[test]
+    fn a_broken_index_is_not_written_over_when_changes_are_brought_in() {
+        let tree = Tree::new().file("sessions.json", "{\"half").file("sessions.json.changes", "{}\n");
+        Index::new(&tree.path("")).settle().expect("nothing to do");
+        assert_eq!(std::fs::read_to_string(tree.path("sessions.json")).expect("kept"), "{\"half");
     }
 
     #[test]

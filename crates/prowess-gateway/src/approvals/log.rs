@@ -4,7 +4,7 @@
 //! line to the line about the same command in `audit/exec.jsonl`.
 
 use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -93,8 +93,15 @@ impl ApprovalLog {
         if std::fs::metadata(&self.path).is_ok_and(|file| file.len() > MAX_BYTES) {
             std::fs::rename(&self.path, self.old())?;
         }
-        let mut file = OpenOptions::new().create(true).append(true).mode(0o600).open(&self.path)?;
-        file.write_all(format!("{entry}\n").as_bytes())?;
+        let mut file = OpenOptions::new().create(true).read(true).append(true).mode(0o600).open(&self.path)?;
+        let mut last = [b'\n'];
+        if file.metadata()?.len() > 0 {
+            file.seek(SeekFrom::End(-1))?;
+            file.read_exact(&mut last)?;
+        }
+        // A line that was torn by a crash or a full disk does not take this one with it.
+        let start = if last == [b'\n'] { "" } else { "\n" };
+        file.write_all(format!("{start}{entry}\n").as_bytes())?;
         file.sync_data()
     }
 
@@ -187,7 +194,13 @@ mod tests {
         // A line that was torn by a power cut.
         std::fs::write(log.old(), "{\"id\": \"older\", \"at\": 0, \"command\": \"ls\"}\n{\"id\": \"to")
             .expect("written");
+        OpenOptions::new()
+            .append(true)
+            .open(&log.path)
+            .and_then(|mut log| log.write_all(b"{\"id\": \"to"))
+            .expect("torn");
         let log = ApprovalLog::in_state_dir(dir.path());
+        log.append(&json!({"id": "q7", "at": 7, "command": "make t7"}));
         let (mut seen, mut cursor) = (Vec::new(), None);
         loop {
             let page = log.page(&LogQuery { limit: Some(3), cursor, search: None }).expect("a page");
@@ -197,7 +210,7 @@ mod tests {
                 break;
             }
         }
-        assert_eq!(Value::from(seen), json!(["q6", "q5", "q4", "q3", "q2", "q1", "q0", "older"]));
+        assert_eq!(Value::from(seen), json!(["q7", "q6", "q5", "q4", "q3", "q2", "q1", "q0", "older"]));
         let found = log.page(&LogQuery { search: Some(" T3".to_owned()), ..LogQuery::default() }).expect("a page");
         assert_eq!(found["entries"][0]["id"], "q3");
         assert_eq!(found["entries"].as_array().map(Vec::len), Some(1));

@@ -277,7 +277,8 @@ pub(super) fn hears_of_tools(ask: &Ask) -> Option<String> {
 
 /// Who starts a run follows its session, if it follows sessions at all.
 pub(super) fn follow(ask: &Ask, key: &SessionKey) -> Result<(), Refusal> {
-    if ask.gateway.hub.follow(&ask.guest, &key.to_string()) {
+    let (hub, key) = (&ask.gateway.hub, key.to_string());
+    if !ask.guest.wants_deltas() || hub.follows(&ask.guest, &key) || super::sessions::follow::follow(ask, &key) {
         return Ok(());
     }
     Err(Refusal::invalid(format!(

@@ -165,7 +165,7 @@ async fn abort(ask: Ask) -> Answer {
 }
 
 /// Adds something to a conversation in the model's name.
-async fn inject(ask: Ask) -> Answer {
+async fn inject(mut ask: Ask) -> Answer {
     INJECT.check("chat.inject", ask.params())?;
     let (gateway, name) = (Arc::clone(&ask.gateway), text(ask.params(), "sessionKey").unwrap_or_default());
     let key = blocking(move || {
@@ -179,7 +179,10 @@ async fn inject(ask: Ask) -> Answer {
     .await??;
     let said = text(ask.params(), "message").unwrap_or_default();
     let said = text(ask.params(), "label").map_or_else(|| said.clone(), |label| format!("[{label}]\n\n{said}"));
-    let (id, message) = ask.gateway.runs.inject(&ask.gateway, &key, said).await?;
+    let injected = ask.gateway.runs.inject(&ask.gateway, &key, said);
+    // It has its place, so the next request may have one: perhaps it stops the turn that this waits for.
+    drop(ask.slot.take());
+    let (id, message) = injected.await?;
     let payload = json!({
         "runId": format!("inject-{id}"),
         "sessionKey": key.to_string(),

@@ -1,6 +1,6 @@
 //! `sessions.*`: which conversations are there, and what is kept of each?
 
-mod follow;
+pub(super) mod follow;
 mod patch;
 
 use std::path::Path;

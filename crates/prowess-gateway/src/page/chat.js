@@ -74,6 +74,8 @@ export function make(app, panel) {
     try {
       await follow(session);
       await Promise.all([sessions(), load(session)]);
+      // What the turn under way has said so far was shown before the past took its place, so it is asked for again.
+      if (self.run && self.session === session && self.followed) await app.link.call("sessions.subscribe", { keys: [session] });
     } catch (error) {
       talk.history([]);
       app.failed(error);

@@ -107,8 +107,10 @@ pub(super) async fn keep(gateway: Arc<Gateway>, key: SessionKey, mut letters: mp
         let Some(letter) = letter else { break };
         desk.open_letter(letter).await;
     }
-    if let Some(open) = &desk.open {
+    if let Some(open) = desk.open.take() {
         desk.gateway.runs.announced.keep(&desk.key, open.conversation.announced().clone());
+        // The transcript notes its last use in the index when it is closed. What it cannot note is not missed.
+        let _ = blocking(move || drop(open)).await;
     }
     // What is still in the queue is dropped with it, and ends by that.
     letters.close();

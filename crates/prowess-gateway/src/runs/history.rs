@@ -83,7 +83,7 @@ fn show(mut message: Value) -> Value {
     if let Some(state) = fields.get("details").and_then(state) {
         fields.insert("approval".to_owned(), state);
     }
-    for name in ["details", "usage", "cost"] {
+    for name in ["details", "usage", "cost", "providerData"] {
         fields.remove(name);
     }
     match fields.get_mut("content") {
@@ -110,7 +110,7 @@ fn state(details: &Value) -> Option<Value> {
 
 fn show_block(block: &mut Value) {
     let Some(fields) = block.as_object_mut() else { return };
-    for name in ["thinkingSignature", "textSignature", "thoughtSignature"] {
+    for name in ["thinkingSignature", "textSignature", "thoughtSignature", "providerData"] {
         fields.remove(name);
     }
     for name in ["text", "thinking", "partialJson", "arguments"] {

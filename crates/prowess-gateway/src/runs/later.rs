@@ -9,6 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use prowess_agent::event::{Event, Events};
 use prowess_agent::frame;
 use prowess_agent::news::News;
@@ -25,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::known::Run;
 use super::teller::TOOL_EVENTS;
-use crate::approvals::{Connected, Decision, Record};
+use crate::approvals::{Asked, Connected, Decision, Record};
 use crate::gateway::Gateway;
 use crate::hub::{Audience, Urgency};
 
@@ -100,10 +101,11 @@ impl Tool for Patient {
             if let (Some(run), Some(waiting)) = (&run, frame::waiting(call.id, &pending)) {
                 run.begin_waiting(waiting);
             }
-            let late =
-                Late { gateway: Arc::clone(&self.gateway), key: self.key.clone(), run, call: call.id.to_owned() };
+            let answer = self.gateway.approvals.listen(&record.id);
+            let (gateway, call_id) = (Arc::clone(&self.gateway), call.id.to_owned());
+            let mut late = Late { gateway, key: self.key.clone(), run, call: call_id, answer };
             let arguments = call.arguments.clone();
-            self.gateway.runs.tasks.spawn(async move {
+            self.gateway.runs.leave(&self.key, async move {
                 let Some(running) = going.0.as_mut() else { return };
                 let closing = late.gateway.runs.closing();
                 // A gateway that ends has nobody left to tell.
@@ -123,15 +125,17 @@ struct Late {
     /// The run that made the call.
     run: Option<Arc<Run>>,
     call: String,
+    /// The answer to the question, also when the question is long forgotten.
+    answer: Option<Asked>,
 }
 
 impl Late {
     /// Tells clients and the model what came of the command.
-    fn ended(&self, record: &Record, arguments: Map<String, Value>, result: &ToolResult) {
+    fn ended(&mut self, record: &Record, arguments: Map<String, Value>, result: &ToolResult) {
         if let Some(run) = &self.run {
             run.end_waiting(&record.id);
         }
-        let status = self.status(record);
+        let status = self.status();
         let details = json!({
             "status": status,
             "late": true,
@@ -145,8 +149,8 @@ impl Late {
     }
 
     /// In one word, what became of the question.
-    fn status(&self, record: &Record) -> &'static str {
-        match self.gateway.approvals.look(&record.id).and_then(|(_, settled)| settled).and_then(|end| end.decision) {
+    fn status(&mut self) -> &'static str {
+        match self.answer.as_mut().and_then(|answer| answer.settled().now_or_never()).flatten() {
             Some(Decision::Once | Decision::Always) => "approved",
             Some(Decision::Deny) => "denied",
             None => "expired",

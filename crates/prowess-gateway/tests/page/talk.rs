@@ -91,7 +91,7 @@ async fn what_could_not_be_sent_is_not_lost() {
     stage.go_away();
     browser.reads("#state", "reconnecting").await;
     browser.find("#chat-input").await.send_keys("And tomorrow?\u{e007}").await.expect("typed");
-    browser.reads(".unsent", "Your message was not sent: the gateway cannot be reached").await;
+    browser.reads(".unsent", "Your message was not sent: Cannot reach the gateway").await;
     let written = "document.getElementById('chat-input').value";
     assert_eq!(browser.ask(written).await, "And tomorrow?");
     assert_eq!(browser.ask("document.querySelector('.log').innerText.includes('tomorrow')").await, false);

@@ -277,9 +277,9 @@ async fn who_hangs_up_ends_the_run() {
         let headers = [("authorization", bearer.as_str()), ("x-openclaw-session-key", "programs")];
         let mut socket = send(hall.running.address, "POST", CHAT, &headers, &body.to_string()).await;
         // The program that wants the whole answer at once hears nothing before its end, and nor does anyone else.
-        let begins = |event: &Event| match is_streamed {
-            true => event.payload["stream"] == "assistant",
-            false => event.payload["data"]["phase"] == "start",
+        let begins = |event: &Event| {
+            let (at, word) = if is_streamed { ("/stream", "assistant") } else { ("/data/phase", "start") };
+            event.payload.pointer(at).is_some_and(|found| found == word)
         };
         ears.until("work", begins).await;
         if is_streamed {

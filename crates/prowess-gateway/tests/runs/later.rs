@@ -144,10 +144,17 @@ async fn a_session_that_is_gone_is_not_woken() {
     let heard = ears.until_chat("asked-2", "final").await;
     let second = heard.into_iter().find(|event| event.name == "exec.approval.requested").expect("a question").payload;
     client.call("sessions.delete", json!({"key": "agent:main:other"})).await.expect("removed");
-    for question in [&second, &question] {
-        client.call("exec.approval.resolve", json!({"id": question["id"], "decision": "deny"})).await.expect("taken");
-    }
+    let is_taken_back =
+        |event: &Event| event.payload["id"] == second["id"] && event.payload["resolvedBy"] == "withdrawn";
+    ears.until("its question is taken back", is_taken_back).await;
+    client.call("exec.approval.resolve", json!({"id": question["id"], "decision": "deny"})).await.expect("taken");
     woken(&mut ears, "touch made").await;
+    let third = pending(&client, &mut ears, "asked-3").await;
+    client.call("sessions.reset", json!({"key": key})).await.expect("begun anew");
+    let is_taken_back =
+        |event: &Event| event.payload["id"] == third["id"] && event.payload["resolvedBy"] == "withdrawn";
+    ears.until("a new session does not run it either", is_taken_back).await;
+    assert!(!hall.tree.path(".openclaw/workspace/made").exists());
     let listed = client.call("sessions.list", json!({})).await.expect("a list").to_string();
     assert!(!listed.contains("agent:main:other"), "{listed}");
     hall.end().await;

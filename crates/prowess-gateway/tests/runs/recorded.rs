@@ -12,6 +12,7 @@ const GOLDEN: &str = include_str!("../golden/agent-chat.json");
 
 /// What ours have besides: counts of the cache, and where a turn's tokens and calls went.
 const MORE: &[&str] = &[
+    "/nextCursor",
     "/result/meta/agentMeta/usage/cacheRead",
     "/result/meta/agentMeta/usage/cacheWrite",
     "/result/meta/skills",

@@ -151,6 +151,24 @@ async fn a_run_that_is_stopped_keeps_what_was_said() {
     hall.end().await;
 }
 
+/// What is put into a conversation waits for the turn before it. The request that stops that turn does not wait for it.
+#[tokio::test]
+async fn a_turn_is_stopped_behind_something_that_waits_for_it() {
+    let model = ModelServer::script([Turn::text("one"), endless()]);
+    let hall = Hall::open(Tree::new(), &config(&model, json!({}))).await;
+    let client = hall.operator().await;
+    let mut ears = Ears::of(&client);
+    client.call("chat.send", said("main", "first", "first")).await.expect("started");
+    ears.until_chat("first", "final").await;
+    client.call("chat.send", said("main", "go on", "long")).await.expect("started");
+    ears.until_it_speaks("long").await;
+    let mut injected = client.ask("chat.inject", &json!({"sessionKey": "main", "message": "a note"})).expect("sent");
+    let stopped = client.call("chat.abort", json!({"sessionKey": "main"})).await.expect("stopped");
+    assert_eq!(stopped["aborted"], true);
+    assert_eq!(injected.next().await.expect("an answer")["ok"], true);
+    hall.end().await;
+}
+
 #[tokio::test]
 async fn a_run_that_fails_says_so() {
     let model = ModelServer::script([Turn::status(401, r#"{"error":{"message":"no such key"}}"#)]);

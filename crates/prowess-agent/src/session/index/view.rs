@@ -5,7 +5,7 @@
 //! the index reads both. The last reading is kept, and used again as long as neither file has changed.
 
 use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,6 +14,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::MAX_BYTES;
+use crate::message::now;
 use crate::session::files;
 
 /// Up to this size the file itself is written for each change.
@@ -22,6 +23,9 @@ const SMALL: u64 = 64 * 1024;
 /// Changes go into the file when they are a sixteenth of it, or when it is older than this.
 const SHARE: u64 = 16;
 const OLDEST: Duration = Duration::from_secs(5);
+
+/// How much of the first line of the changes is read.
+const SERIES_BYTES: u64 = 256;
 
 /// How often a file that changes under our hands is read again.
 const ATTEMPTS: usize = 5;
@@ -39,6 +43,8 @@ pub(super) struct Files {
 #[derive(Debug, Default)]
 struct Last {
     stamp: Option<Stamp>,
+    /// The first line of the changes, which no other file of changes has.
+    series: Vec<u8>,
     /// How many bytes of changes are in the entries.
     applied: u64,
     entries: Arc<Map<String, Value>>,
@@ -93,9 +99,12 @@ impl Files {
             Err(error) => return Err(error),
         };
         let length = file.metadata()?.len();
-        if length <= last.applied {
-            return Ok(length == last.applied);
+        let mut series = Vec::new();
+        BufReader::new(&file).take(SERIES_BYTES).read_until(b'\n', &mut series)?;
+        if last.applied > 0 && last.series != series || length <= last.applied {
+            return Ok(length == last.applied && last.series == series);
         }
+        last.series = series;
         file.seek(SeekFrom::Start(last.applied))?;
         let mut text = Vec::new();
         file.take(MAX_BYTES).read_to_end(&mut text)?;
@@ -133,8 +142,14 @@ impl Files {
         }
         let Some(change) = difference(name, before, after) else { return Ok(()) };
         let mut file = OpenOptions::new().create(true).read(true).append(true).mode(0o600).open(&self.changes)?;
-        // A line that was torn when somebody was killed is closed off.
-        let start = if is_torn(&mut file)? { "\n" } else { "" };
+        let start = if file.metadata()?.len() == 0 {
+            format!("{}\n", json!({"series": uuid::Uuid::new_v4().to_string()}))
+        } else if is_torn(&mut file)? {
+            // It was torn when a program was killed, and is closed off.
+            "\n".to_owned()
+        } else {
+            String::new()
+        };
         file.write_all(format!("{start}{change}\n").as_bytes())?;
         if before.is_none_or(|before| after.is_none_or(|after| before["sessionId"] != after["sessionId"])) {
             // Without it nobody would find the session after a power cut.
@@ -159,7 +174,7 @@ impl Files {
             _ => {}
         }
         let Value::Object(entries) = entries else { return Ok(()) };
-        *last = Last { stamp: stamp(&self.path)?, applied: 0, entries: Arc::new(entries) };
+        *last = Last { stamp: stamp(&self.path)?, entries: Arc::new(entries), ..Last::default() };
         Ok(())
     }
 
@@ -203,9 +218,9 @@ fn parse(path: &Path) -> std::io::Result<Option<Map<String, Value>>> {
 
 /// What has to be done to the entry `name` to make of `before` what it is now; nothing if nothing.
 fn difference(name: &str, before: Option<&Value>, after: Option<&Value>) -> Option<Value> {
-    let Some(after) = after else { return before.map(|_| json!({"key": name, "removed": true})) };
-    let empty = Map::new();
-    let (old, Some(new)) = (before.and_then(Value::as_object).unwrap_or(&empty), after.as_object()) else {
+    let Some(after) = after else { return before.map(|_| json!({"key": name, "removed": true, "at": now()})) };
+    let empty = Value::Object(Map::new());
+    let (Some(old), Some(new)) = (before.unwrap_or(&empty).as_object(), after.as_object()) else {
         return Some(json!({"key": name, "entry": after}));
     };
     let set: Map<String, Value> = new
@@ -219,6 +234,12 @@ fn difference(name: &str, before: Option<&Value>, after: Option<&Value>) -> Opti
 
 fn apply(entries: &mut Map<String, Value>, change: &Value) {
     let Some(name) = change["key"].as_str() else { return };
+    // OpenClaw does not see changes that wait here. What it wrote after them counts.
+    let at = change["at"].as_u64().or_else(|| change["set"]["updatedAt"].as_u64());
+    let is_stale = |entry: &Value| at.is_some_and(|at| entry["updatedAt"].as_u64().is_some_and(|newer| newer > at));
+    if entries.get(name).is_some_and(is_stale) {
+        return;
+    }
     if change["removed"] == true {
         entries.shift_remove(name);
         return;

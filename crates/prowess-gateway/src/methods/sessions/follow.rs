@@ -8,6 +8,7 @@ use crate::aside::blocking;
 use crate::hub::{EVERY_SESSION, MAX_FOLLOWED};
 use crate::methods::{Answer, Ask};
 use crate::params::{Kind, Shape, TEXT, required, shape};
+use crate::runs::Teller;
 use crate::wire::Refusal;
 
 const KEYS: Shape = shape(&[required("keys", Kind::List { of: &TEXT, min: 1 })]);
@@ -34,10 +35,16 @@ pub(super) async fn unsubscribe(ask: Ask) -> Answer {
     Ok(json!({"ok": true, "keys": keys}))
 }
 
-fn follow(ask: &Ask, key: &str) -> bool {
-    let running = ask.gateway.runs.running(Some(key).filter(|key| *key != EVERY_SESSION));
-    // A run that begins in between begins with all of its text.
-    running.iter().all(|teller| teller.catch_up(&ask.guest, key)) && ask.gateway.hub.follow(&ask.guest, key)
+/// The client follows the session, or all of them, and is sent what it missed. Says whether there is room for that.
+pub(in crate::methods) fn follow(ask: &Ask, key: &str) -> bool {
+    let running = || ask.gateway.runs.running(Some(key).filter(|key| *key != EVERY_SESSION));
+    let before = running();
+    if !before.iter().all(|teller| teller.catch_up(&ask.guest, key)) || !ask.gateway.hub.follow(&ask.guest, key) {
+        return false;
+    }
+    // A run may have begun in between.
+    let is_new = |teller: &&Arc<Teller>| !before.iter().any(|known| Arc::ptr_eq(known, teller));
+    running().iter().filter(is_new).all(|teller| teller.catch_up(&ask.guest, key))
 }
 
 fn with_deltas(ask: Ask) -> Result<Ask, Refusal> {
