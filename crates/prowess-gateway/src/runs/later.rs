@@ -6,7 +6,7 @@
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
@@ -22,7 +22,6 @@ use prowess_host::Around;
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
 
 use super::known::Run;
 use super::teller::TOOL_EVENTS;
@@ -84,8 +83,8 @@ impl Tool for Patient {
         Box::pin(async move {
             let (open, mut question) = watch::channel(None);
             let approver = Arc::new(Connected::for_call(&self.gateway.approvals, open));
-            let is_left = CancellationToken::new();
-            let own = Own::of(call, scope, approver, &is_left);
+            let listener = Listener::new(Mutex::new(Some(scope.events.clone())));
+            let own = Own::of(call, scope, approver, &listener);
             let tool = Arc::clone(&self.tool);
             // Whoever stops waiting ends it.
             let mut going = Ending(Some(tokio::spawn(async move { own.carry_out(&*tool).await })));
@@ -95,7 +94,8 @@ impl Tool for Patient {
                 result = running => return result.unwrap_or_else(|_| lost()),
                 record = unanswered(&mut question, self.gateway.wait) => record,
             };
-            is_left.cancel();
+            // Whoever waits for the end of the turn's events does not wait for this command.
+            drop(listener.lock().unwrap_or_else(PoisonError::into_inner).take());
             let pending = pending(&record);
             let run = self.gateway.runs.current(&self.key);
             if let (Some(run), Some(waiting)) = (&run, frame::waiting(call.id, &pending)) {
@@ -182,6 +182,9 @@ impl Late {
     }
 }
 
+/// Where the progress of a call is told, as long as its turn lasts.
+type Listener = Arc<Mutex<Option<Events>>>;
+
 /// What a call needs, as its own.
 struct Own {
     id: String,
@@ -197,11 +200,11 @@ struct Own {
 }
 
 impl Own {
-    /// A copy that tells nobody of its progress once it `is_left`: the turn that listened may be over.
-    fn of(call: Call<'_>, scope: &Scope<'_>, approver: Arc<dyn Approver>, is_left: &CancellationToken) -> Self {
-        let (events, is_left) = (scope.events.clone(), is_left.clone());
+    /// A copy that tells of its progress as long as there is a listener.
+    fn of(call: Call<'_>, scope: &Scope<'_>, approver: Arc<dyn Approver>, listener: &Listener) -> Self {
+        let listener = Arc::clone(listener);
         let tell = move |event: Event| {
-            if !is_left.is_cancelled() {
+            if let Some(events) = &*listener.lock().unwrap_or_else(PoisonError::into_inner) {
                 events.tell(event);
             }
         };

@@ -10,6 +10,7 @@ use prowess_testkit::{Chunking, Heard, ModelServer, RecordedRequest, Tree, Turn}
 use serde_json::{Value, json};
 
 use crate::hall::{Ears, Hall, config, words};
+use crate::plain::ask;
 use crate::room::{TOKEN, ground};
 
 fn said(text: &str, run: &str) -> Value {
@@ -157,6 +158,27 @@ async fn a_session_that_is_gone_is_not_woken() {
     assert!(!hall.tree.path(".openclaw/workspace/made").exists());
     let listed = client.call("sessions.list", json!({})).await.expect("a list").to_string();
     assert!(!listed.contains("agent:main:other"), "{listed}");
+    hall.end().await;
+}
+
+/// A program over HTTP gets its answer when the turn ends, not when somebody answers the question.
+#[tokio::test]
+async fn a_program_does_not_wait_for_a_command_that_waits() {
+    let model = model();
+    let mut more = asking();
+    more["gateway"] = json!({"http": {"endpoints": {"chatCompletions": {"enabled": true}}}});
+    let hall = hall(&model, more).await;
+    let client = hall.operator().await;
+    let bearer = format!("Bearer {TOKEN}");
+    let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
+    for is_streamed in [true, false] {
+        let message = json!({"role": "user", "content": r#"RUN {"command": "touch made"}"#});
+        let body = json!({"model": "openclaw", "stream": is_streamed, "messages": [message]}).to_string();
+        let answer = ask(hall.running.address, "POST", "/v1/chat/completions", &headers, &body).await;
+        assert!(answer.body.contains("approve"), "{}", answer.body);
+    }
+    let open = client.call("exec.approval.list", json!({})).await.expect("a list");
+    assert_eq!(open.to_string().matches("\"createdAtMs\"").count(), 2, "both still wait: {open}");
     hall.end().await;
 }
 

@@ -82,7 +82,13 @@ pub(super) async fn show(
 
 fn told(key: &str, answer: &Value) -> Told {
     let messages = answer["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let read = |message: &Value| serde_json::from_value::<Message>(message.clone()).ok();
+    let read = |message: &Value| {
+        let mut message = message.clone();
+        if message["approval"]["status"] == "waiting" {
+            message["details"] = json!({"status": "approval-pending"});
+        }
+        serde_json::from_value::<Message>(message).ok()
+    };
     let lines: Vec<Line> =
         messages.iter().filter_map(read).map(|message| Line { message, reads: Vec::new() }).collect();
     let mut problems = Vec::new();
@@ -97,6 +103,17 @@ fn told(key: &str, answer: &Value) -> Told {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_that_waits_is_not_done() {
+        let result = json!({
+            "role": "toolResult", "toolCallId": "c", "toolName": "exec", "content": [], "isError": false, "timestamp": 1,
+            "approval": {"status": "waiting", "approvalId": "a"},
+        });
+        let told = told("main", &json!({"messages": [result]}));
+        let Message::ToolResult(reply) = &told.lines[0].message else { panic!("a result") };
+        assert_eq!(reply.details, Some(json!({"status": "approval-pending"})));
+    }
 
     #[test]
     fn a_row_of_openclaw_is_a_row_here() {

@@ -84,7 +84,8 @@ fn row(listed: Listed) -> Row {
 fn told(stored: Stored) -> Told {
     let mut unreadable = 0;
     let mut lines = Vec::new();
-    for message in &stored.conversation {
+    // What was only said to the model is not part of what people said.
+    for message in stored.conversation.iter().filter(|message| message["display"] != false) {
         match serde_json::from_value::<Message>(message.clone()) {
             Ok(message) => {
                 let reads = reads(&message);
