@@ -103,11 +103,12 @@ function go(view, { target, query, focus = "panel", replace = false } = {}) {
 let place;
 let last = "";
 const note = debounced(() => {
-  if (!place || place.view !== shown?.id) return;
+  // A link that was followed a moment ago is not taken back: its view is shown as soon as the browser says so.
+  if (!place || place.view !== shown?.id || location.hash !== last) return;
   const address = href(place.view, place.target, place.query);
   place = undefined;
-  last = address;
   if (location.hash !== address) history.replaceState(history.state, "", address);
+  last = location.hash;
 }, 200);
 
 /** Notes in the address where in `view` the person is. Says nothing of a view that is not in sight. */

@@ -35,7 +35,7 @@ async fn config(tree: prowess_testkit::Tree) -> (Room, Browser) {
     let browser = Browser::open().await;
     browser.visit(&format!("http://{}/#token={TOKEN}&at=/config/skills", room.running.address)).await;
     // Without the right to change anything, what is set can be read, and it is said why no more is possible.
-    browser.reads("#panel-config .locked", "without the right to change settings").await;
+    browser.reads("#panel-config .locked", "do not have the right to change settings").await;
     assert_eq!(browser.ask("[...document.querySelectorAll('#panel-config .setting :is(input, select, textarea)')].every((field) => field.disabled)").await, true);
     browser.click("#panel-config .locked button").await;
     browser.click("dialog.rights .main").await;
