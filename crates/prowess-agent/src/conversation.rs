@@ -218,7 +218,7 @@ impl Conversation {
         Ok(has_news)
     }
 
-    /// Adds what the model is told when there is news and nobody says anything.
+    /// Adds the message that follows news when the user has not sent one.
     pub(crate) fn push_notice(&mut self) -> Result<(), SaveError> {
         let entry = self.transcript.append(Body::Notice { text: NOTICE })?;
         self.messages.push(Message::User(User::says(NOTICE)));

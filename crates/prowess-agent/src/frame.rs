@@ -52,7 +52,7 @@ impl Frames {
         self.seq
     }
 
-    /// Keeps up with `event` when nobody is told of it. The next payload has all of the text again.
+    /// Records `event` without making a payload. The next payload contains the whole text.
     pub fn keep_up(&mut self, event: &Event) {
         match event {
             Event::Text { delta } => self.hear(delta),

@@ -8,11 +8,11 @@ use serde_json::{Map, Value};
 use crate::message::{Assistant, Block, Message, StopReason, ToolCall, ToolReply, Usage, now};
 use crate::model::Api;
 
-/// What is said to a model when there is news and nobody says anything. It has nothing of the news in it.
+/// The message that follows news when the user has not sent one. It repeats nothing of the news.
 pub const NOTICE: &str = "Something that was going on in the background has ended. Its result is the tool result right \
                           before this message. Say in a few words what came of it, and go on with what waited for it.";
 
-/// Who made the call that news is the result of, in place of a model's name.
+/// The model name of the call that delivers news: no model made that call.
 const MODEL: &str = "news";
 
 /// Something that happened without the model.

@@ -39,7 +39,7 @@ pub trait Approver: Send + Sync {
         Box::pin(std::future::ready(None))
     }
 
-    /// The same for a command on another machine. Who is not made for such questions does not answer them.
+    /// The same for a command on another machine. An approver that cannot ask such questions gives no answer.
     fn ask_remote<'a>(
         &'a self,
         question: &'a RemoteQuestion,

@@ -14,7 +14,7 @@ use crate::tool::ToolResult;
 /// Runs commands on other machines. Who does knows which there are.
 pub trait Remote: Send + Sync {
     /// Runs `call` on the machine that it or its setting names, and tells `progress` the newest of what it says.
-    /// `approver` is asked where a person has to approve it. Whoever stops waiting ends it.
+    /// `approver` is asked where the command needs approval. Dropping the future ends the command.
     fn run<'a>(
         &'a self,
         call: &'a ExecCall,

@@ -18,7 +18,9 @@
 //! ```
 
 mod draft;
+mod lines;
 mod lock;
 
 pub use draft::{Draft, create, create_private_dir, follow_links, replace, sync_dir};
+pub use lines::is_torn;
 pub use lock::{FileLock, Holder, Lock, LockError, poll};

@@ -104,7 +104,7 @@ async fn what_was_told_is_not_taken_back() {
     assert_eq!((said.text(), said.stop_reason), (long(), StopReason::Error));
     assert!(said.error_message.as_deref().is_some_and(|why| why.contains("was cut off")));
 
-    // Who hears only whole replies has heard nothing, so it can be asked for again.
+    // A client that receives only whole replies has received nothing, so the model can be asked again.
     let model = Puppet::new(answers);
     let agent = Arc::new(stage.agent(Arc::new(Breaking(model.clone(), PAUSE)), &[]));
     let run = Run { delivery: Delivery::Whole, ..stage.run() };

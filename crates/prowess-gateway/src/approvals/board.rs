@@ -250,7 +250,7 @@ impl Board {
         });
         self.hub.tell(Audience::With(Scope::Approvals), "exec.approval.resolved", &payload, Urgency::Droppable);
         let (log, entry) = (Arc::clone(&self.log), log::entry(&record, &Settled { decision, by, who }, now()));
-        // Nobody waits for the disk here: whoever answered has to be told at once.
+        // The client that answered gets its response at once, without waiting for the disk.
         spawn_blocking(move || log.append(&entry));
         true
     }

@@ -3,9 +3,9 @@
 //! One JSON line for each question that is over, in `audit/approvals.jsonl`, for its owner's eyes only. `binding` ties a
 //! line to the line about the same command in `audit/exec.jsonl`.
 
-use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -38,7 +38,7 @@ pub struct LogQuery {
     pub search: Option<String>,
 }
 
-/// Who answered a question, as far as the gateway knows.
+/// The client that answered a question, and the user behind it as far as the gateway knows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Answerer {
     /// The name that people are shown.
@@ -88,19 +88,14 @@ impl ApprovalLog {
 
     fn write(&self, entry: &Value) -> std::io::Result<()> {
         if let Some(folder) = self.path.parent() {
-            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+            prowess_files::create_private_dir(folder)?;
         }
         if std::fs::metadata(&self.path).is_ok_and(|file| file.len() > MAX_BYTES) {
             std::fs::rename(&self.path, self.old())?;
         }
         let mut file = OpenOptions::new().create(true).read(true).append(true).mode(0o600).open(&self.path)?;
-        let mut last = [b'\n'];
-        if file.metadata()?.len() > 0 {
-            file.seek(SeekFrom::End(-1))?;
-            file.read_exact(&mut last)?;
-        }
         // A line that was torn by a crash or a full disk does not take this one with it.
-        let start = if last == [b'\n'] { "" } else { "\n" };
+        let start = if prowess_files::is_torn(&mut file)? { "\n" } else { "" };
         file.write_all(format!("{start}{entry}\n").as_bytes())?;
         file.sync_data()
     }

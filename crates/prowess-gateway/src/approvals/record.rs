@@ -120,7 +120,7 @@ impl Record {
 }
 
 impl Settled {
-    /// Nobody answered, and why.
+    /// The end of a question without an answer, and the reason.
     pub(super) fn without_answer(why: &str) -> Self {
         Self { decision: None, by: why.to_owned(), who: None }
     }
@@ -133,6 +133,6 @@ pub(crate) struct Settled {
     pub(crate) decision: Option<Decision>,
     /// The name of who answered, or what ended it.
     pub(crate) by: String,
-    /// Who answered, if somebody did.
+    /// The client that answered, if one did.
     pub(crate) who: Option<Answerer>,
 }

@@ -8,13 +8,12 @@ use axum::extract::State;
 use axum::http::{Request, StatusCode};
 use axum::response::Response;
 use futures_util::stream;
-use prowess_agent::Delivery;
 use serde_json::{Value, json};
 
 use super::body::{DONE, event, events, invalid, posted};
 use super::prompt::{self, Prompt};
 use super::request::session;
-use super::stream::{Cost, Following, Step, failure, seconds};
+use super::stream::{Cost, Following, Step, delivery, failure, seconds};
 use super::{not_found, refuse};
 use crate::aside::blocking;
 use crate::gateway::Gateway;
@@ -49,9 +48,7 @@ pub(crate) async fn answer(State(gateway): State<Arc<Gateway>>, request: Request
     };
     let id = format!("chatcmpl_{}", uuid::Uuid::new_v4());
     let Prompt { text, extra } = prompt;
-    // Who gets the answer at once gets none of it before it is complete.
-    let delivery = if body["stream"] == true { Delivery::Live } else { Delivery::Whole };
-    let asked = Asked { extra, delivery, ..Asked::default() };
+    let asked = Asked { extra, delivery: delivery(&body), ..Asked::default() };
     let following = match Following::start(&gateway, &id, key, text, asked).await {
         Ok(following) => following,
         Err(refusal) => return refused(&refusal),

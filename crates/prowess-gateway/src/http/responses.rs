@@ -8,7 +8,6 @@ use axum::extract::State;
 use axum::http::{Request, StatusCode};
 use axum::response::Response;
 use futures_util::stream;
-use prowess_agent::Delivery;
 use serde_json::{Value, json};
 
 use super::body::{DONE, events, invalid, posted};
@@ -16,7 +15,7 @@ use super::chat_completions::refused;
 use super::not_found;
 use super::prompt::{self, Prompt};
 use super::request::session;
-use super::stream::{Cost, Following, Step, failure, seconds};
+use super::stream::{Cost, Following, Step, delivery, failure, seconds};
 use crate::aside::blocking;
 use crate::gateway::Gateway;
 use crate::runs::{Asked, answer_text};
@@ -49,9 +48,7 @@ pub(crate) async fn answer(State(gateway): State<Arc<Gateway>>, request: Request
         Err(refusal) => return refused(&refusal),
     };
     let id = format!("resp_{}", uuid::Uuid::new_v4());
-    // Who gets the answer at once gets none of it before it is complete.
-    let delivery = if body["stream"] == true { Delivery::Live } else { Delivery::Whole };
-    let asked = Asked { extra, delivery, ..Asked::default() };
+    let asked = Asked { extra, delivery: delivery(&body), ..Asked::default() };
     let following = match Following::start(&gateway, &id, key, text, asked).await {
         Ok(following) => following,
         Err(refusal) => return refused(&refusal),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use prowess_agent::Delivery;
 use prowess_agent::event::Event;
 use prowess_agent::message::StopReason;
 use prowess_agent::session::SessionKey;
@@ -15,7 +16,12 @@ use crate::wire::Refusal;
 /// Stands between what was said before and after a call of a tool.
 const BETWEEN: &str = "\n\n";
 
-/// A run that somebody follows. It ends when nobody does.
+/// How the client wants the answer to `body`. One that asked for a whole answer gets none of it before it is complete.
+pub(super) fn delivery(body: &Value) -> Delivery {
+    if body["stream"] == true { Delivery::Live } else { Delivery::Whole }
+}
+
+/// A run that an HTTP client follows. It ends when the client leaves.
 pub(super) struct Following {
     run: Arc<Run>,
     events: mpsc::UnboundedReceiver<Event>,

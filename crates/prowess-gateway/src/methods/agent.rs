@@ -275,7 +275,7 @@ pub(super) fn hears_of_tools(ask: &Ask) -> Option<String> {
     (ask.guest.has(TOOL_EVENTS) && !ask.guest.wants_deltas()).then(|| ask.guest.conn.clone())
 }
 
-/// Who starts a run follows its session, if it follows sessions at all.
+/// A client that starts a run follows its session, if the client follows sessions at all.
 pub(super) fn follow(ask: &Ask, key: &SessionKey) -> Result<(), Refusal> {
     let (hub, key) = (&ask.gateway.hub, key.to_string());
     if !ask.guest.wants_deltas() || hub.follows(&ask.guest, &key) || super::sessions::follow::follow(ask, &key) {

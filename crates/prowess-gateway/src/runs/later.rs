@@ -94,7 +94,7 @@ impl Tool for Patient {
                 result = running => return result.unwrap_or_else(|_| lost()),
                 record = unanswered(&mut question, self.gateway.wait) => record,
             };
-            // Whoever waits for the end of the turn's events does not wait for this command.
+            // An HTTP client that waits for the end of the turn's events does not wait for this command.
             drop(listener.lock().unwrap_or_else(PoisonError::into_inner).take());
             let pending = pending(&record);
             let run = self.gateway.runs.current(&self.key);

@@ -144,7 +144,7 @@ impl Files {
         let mut file = OpenOptions::new().create(true).read(true).append(true).mode(0o600).open(&self.changes)?;
         let start = if file.metadata()?.len() == 0 {
             format!("{}\n", json!({"series": uuid::Uuid::new_v4().to_string()}))
-        } else if is_torn(&mut file)? {
+        } else if prowess_files::is_torn(&mut file)? {
             // It was torn when a program was killed, and is closed off.
             "\n".to_owned()
         } else {
@@ -152,7 +152,7 @@ impl Files {
         };
         file.write_all(format!("{start}{change}\n").as_bytes())?;
         if before.is_none_or(|before| after.is_none_or(|after| before["sessionId"] != after["sessionId"])) {
-            // Without it nobody would find the session after a power cut.
+            // After a power cut the session could not be found without this line.
             file.sync_data()?;
         }
         let is_old = std::fs::metadata(&self.path)?.modified()?.elapsed().is_ok_and(|age| age > OLDEST);
@@ -182,17 +182,6 @@ impl Files {
     pub(super) fn has_changes(&self) -> bool {
         std::fs::metadata(&self.changes).is_ok_and(|file| file.len() > 0)
     }
-}
-
-/// Whether the file ends within a line.
-fn is_torn(file: &mut File) -> std::io::Result<bool> {
-    if file.metadata()?.len() == 0 {
-        return Ok(false);
-    }
-    let mut last = [0];
-    file.seek(SeekFrom::End(-1))?;
-    file.read_exact(&mut last)?;
-    Ok(last != *b"\n")
 }
 
 fn stamp(path: &Path) -> std::io::Result<Option<Stamp>> {
