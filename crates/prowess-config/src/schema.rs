@@ -35,8 +35,10 @@ pub struct Key {
 pub enum Kind {
     /// A section whose keys are all in the table.
     Section,
-    /// A section that may have other keys too.
+    /// A section in which OpenClaw has more settings than we use; those are reported as settings without effect.
     Open,
+    /// A section with keys that we do not name: a record, or something that others read.
+    Free,
     /// A list of sections.
     List,
     /// Anything at all; it is not looked into.
@@ -47,6 +49,8 @@ pub enum Kind {
     SwitchOr(&'static [&'static str]),
     /// One of these words.
     Choice(&'static [&'static str]),
+    /// One of these words, or an IP address.
+    ChoiceOrAddress(&'static [&'static str]),
     /// A whole number within these bounds.
     Count {
         /// The smallest allowed.
@@ -56,6 +60,8 @@ pub enum Kind {
     },
     /// A text.
     Text,
+    /// A text, or a section whose keys are all in the table.
+    TextOrSection,
     /// A text that is not shown, or a reference to where it is kept.
     Secret,
     /// A list of texts.
@@ -69,15 +75,18 @@ impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words = |words: &[&str]| words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ");
         match self {
-            Self::Section | Self::Open => f.write_str("an object { … }"),
+            Self::Section | Self::Open | Self::Free => f.write_str("an object { … }"),
             Self::List => f.write_str("a list of objects [ { … } ]"),
             Self::Anything => f.write_str("anything"),
             Self::Switch => f.write_str("true or false"),
             Self::SwitchOr(choices) => write!(f, "true, false or {}", words(choices)),
             Self::Choice(choices) => write!(f, "one of {}", words(choices)),
+            Self::ChoiceOrAddress([]) => f.write_str("an IP address"),
+            Self::ChoiceOrAddress(choices) => write!(f, "one of {}, or an IP address", words(choices)),
             Self::Count { min, max: u64::MAX } => write!(f, "a whole number, at least {min}"),
             Self::Count { min, max } => write!(f, "a whole number from {min} to {max}"),
             Self::Text => f.write_str("text"),
+            Self::TextOrSection => f.write_str("text or an object { … }"),
             Self::Secret => f.write_str("text, or a secret reference { source, provider, id }"),
             Self::TextList => f.write_str("a list of strings"),
             Self::TextListOrFalse => f.write_str("a list of strings, or false"),
@@ -108,6 +117,20 @@ impl Key {
             _ => None,
         }
     }
+
+    /// Whether a wrong value stays, because the gateway refuses to start with it. Where it listens and who may connect is
+    /// nothing to guess.
+    fn is_refused_later(&self) -> bool {
+        matches!(
+            self.path,
+            "gateway.port"
+                | "gateway.bind"
+                | "gateway.customBindHost"
+                | "gateway.auth.mode"
+                | "gateway.auth.token"
+                | "gateway.auth.password"
+        )
+    }
 }
 
 /// Whether a list belongs at this place.
@@ -133,6 +156,10 @@ mod tests {
         find(&path.split('.').map(str::to_owned).collect::<Vec<_>>()).map(|key| key.path)
     }
 
+    fn has_rows_below(kind: Kind) -> bool {
+        matches!(kind, Kind::Section | Kind::Open | Kind::List | Kind::TextOrSection)
+    }
+
     #[test]
     fn the_most_literal_row_wins() {
         assert_eq!(check("skills.entries.x.env"), Some("skills.entries.<key>.env"));
@@ -156,7 +183,7 @@ mod tests {
                 let above = parent[..depth].join(".");
                 let row = KEYS.iter().find(|other| other.path == above);
                 assert!(above.contains("**") || row.is_some(), "{} has no row for {above}", key.path);
-                assert!(row.is_none_or(|row| matches!(row.kind, Kind::Section | Kind::Open | Kind::List)), "{above}");
+                assert!(row.is_none_or(|row| has_rows_below(row.kind)), "{above}");
             }
         }
     }

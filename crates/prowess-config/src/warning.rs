@@ -44,6 +44,11 @@ pub enum WarningKind {
         /// What would be right.
         expected: String,
     },
+    /// The value cannot be used, and the gateway does not start with it.
+    Refused {
+        /// What would be right.
+        expected: String,
+    },
     /// The value has the wrong type but reads as the right one, so it is taken.
     Converted {
         /// What would be right.
@@ -102,6 +107,8 @@ pub enum WarningKind {
         /// What to do instead.
         instead: &'static str,
     },
+    /// A setting that OpenClaw may know, and that has no effect here.
+    NotUsed,
     /// The configuration file is blank, which counts as an empty configuration.
     BlankFile,
 }
@@ -131,6 +138,7 @@ impl fmt::Display for WarningKind {
                 write!(f, "expected {expected}, found {found}; the strictest value is used instead")
             }
             Self::NotAllowed { expected } => write!(f, "expected {expected}; the default is used instead"),
+            Self::Refused { expected } => write!(f, "expected {expected}; the gateway does not start with this value"),
             Self::Converted { expected, found } => write!(f, "read {found} as {expected}; write it as {expected}"),
             Self::Unavailable { variable } => {
                 write!(f, "the variable {variable} is missing or empty, so this value is not set; set {variable}")
@@ -150,6 +158,7 @@ impl fmt::Display for WarningKind {
             Self::BadLine { line, reason } => write!(f, "ignored line {line}: {reason}"),
             Self::Unreadable { reason } => write!(f, "cannot be read, and is ignored: {reason}"),
             Self::NoEffect { instead } => write!(f, "has no effect in prowess; {instead}"),
+            Self::NotUsed => f.write_str("has no effect in prowess; remove it, or check its spelling with prowess config keys"),
             Self::BlankFile => f.write_str("the file is empty; write {} to it, or remove it"),
         }
     }

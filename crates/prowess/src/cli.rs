@@ -12,6 +12,7 @@ use prowess_config::LocationFlags;
 use prowess_host::{Context, Failure, Flags, Ground};
 
 use crate::completion;
+use crate::suggest::nearest;
 
 pub(crate) use gateway::{
     DashboardArgs, Decision, Devices, Gateway, GatewayOptions, LogArgs, Node, NodeArgs, ServeArgs, ServiceArgs, TlsArgs,
@@ -35,7 +36,28 @@ pub(crate) fn command() -> clap::Command {
 
 /// What this process was asked for; a wrong command line ends it with an explanation.
 pub(crate) fn parse() -> Cli {
-    Cli::from_arg_matches(&command().get_matches()).unwrap_or_else(|error| error.exit())
+    let mut command = command();
+    let matches = command.try_get_matches_from_mut(std::env::args_os()).unwrap_or_else(|error| {
+        with_suggestion(error, &command).exit();
+    });
+    Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+}
+
+/// The same error with a similar command to try. The parser's own measure finds none for names of two or three letters.
+fn with_suggestion(mut error: clap::Error, command: &clap::Command) -> clap::Error {
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
+    let has_one = error.get(ContextKind::SuggestedSubcommand).is_some();
+    if error.kind() != ErrorKind::InvalidSubcommand || has_one {
+        return error;
+    }
+    if let Some(ContextValue::String(wanted)) = error.get(ContextKind::InvalidSubcommand) {
+        let near = nearest(wanted, command.get_subcommands().map(clap::Command::get_name));
+        if let Some(near) = near.first() {
+            let suggestion = ContextValue::Strings(vec![(*near).to_owned()]);
+            error.insert(ContextKind::SuggestedSubcommand, suggestion);
+        }
+    }
+    error
 }
 
 /// Options of every command.

@@ -58,7 +58,7 @@ fn set(asked: &Asked, globals: &Globals) -> Result<Report, Failure> {
 
 /// The keys that hold values; sections only lead to them.
 fn leaves() -> impl Iterator<Item = &'static schema::Key> {
-    schema::KEYS.iter().filter(|key| !matches!(key.kind, Kind::Section | Kind::Open | Kind::List))
+    schema::KEYS.iter().filter(|key| !matches!(key.kind, Kind::Section | Kind::Open | Kind::Free | Kind::List))
 }
 
 fn keys(text: &str, json: bool) -> Result<Report, Failure> {

@@ -97,6 +97,8 @@ fn show(target: &Target, found: &Found, args: &DashboardArgs, globals: &Globals)
     let opener = opener(&globals.ground()?.env).filter(|_| !args.no_open);
     if opener.is_some_and(|program| open(program, &link)) {
         let _ = writeln!(text, "{}", paint(DIM, "opened in your browser"));
+    } else if !args.no_open {
+        let _ = writeln!(text, "{}", paint(DIM, "no browser could be opened here; open the address yourself"));
     }
     for other in &elsewhere {
         let _ = writeln!(text, "{}", paint(DIM, &format!("from another device: {other}")));

@@ -392,6 +392,7 @@ fn a_table_in_a_pipe_is_plain_and_can_be_searched() {
     home.run("skills list pdf words --json").ok().out_has("\"plain\"").lacks("\"family\"");
     home.run("skills list famliy").ok().out_has("No skill matches `famliy`; did you mean `family`?");
     home.run("skills info famliy").code(1).err_has("did you mean `family`?");
+    home.run("rn hello").code(2).err_has("a similar subcommand exists: 'run'");
 }
 
 #[test]
@@ -523,6 +524,13 @@ fn a_value_comes_from_stdin_and_json5_is_understood() {
         .err_has("must be an object")
         .err_has("for example: prowess config set");
     home.run("config set skills.entries '{x:'").code(1).err_has("not valid JSON5");
+    home.run("config set gateway.port abc").code(1).err_has("must be a whole number from 0 to 65535");
+    home.run("config set gateway.bind mars").code(1).err_has("or an IP address");
+    home.run("config set gateway.http.cors true").code(1).err_has("`gateway.http.cors` is not a known key");
+    home.run("config set tools.web.search true").code(1).err_has("`tools.web` is not a known key");
+    home.run("config set agents.defaults.model.primry a/b")
+        .code(1)
+        .err_has("did you mean `agents.defaults.model.primary`?");
     home.run("config get skills.lod.watch").code(1).err_has("did you mean `skills.load.watch`?");
     home.run("config keys sandbox.kind").ok().out_has("tools.exec.sandbox.kind").lacks("skills.load.watch");
     home.run("skills list --agent nobody").code(1).err_has("there is no agent `nobody`");

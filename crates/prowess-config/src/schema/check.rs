@@ -1,5 +1,7 @@
 //! Does this tree hold what the table says?
 
+use std::net::IpAddr;
+
 use serde_json::Value;
 
 use super::lookup::Spot;
@@ -45,18 +47,16 @@ impl Findings {
             if !is_open {
                 return self.remark(trail, WarningKind::UnknownKey { suggestion: near() });
             }
-            // An open section has keys we know nothing about, but one letter off a known key is most likely a slip.
+            // OpenClaw has more keys in an open section, but one letter off a known key is most likely a slip.
             let name = Some(trail.name()).filter(|name| name.len() > 3 && !trail.is_item());
             if let Some(slip) = name.and_then(|name| near().filter(|near| distance(name, near) == 1)) {
-                self.remark(trail, WarningKind::UnknownKey { suggestion: Some(slip) });
+                return self.remark(trail, WarningKind::UnknownKey { suggestion: Some(slip) });
             }
+            self.unused(trail, WarningKind::NotUsed);
             return self.below(value, trail, &spot, true);
         };
         if let Some(instead) = key.instead.filter(|_| !is_bare(value)) {
-            let path = trail.path();
-            if !self.unused.last().is_some_and(|(above, _)| path.starts_with(above)) {
-                self.unused.push((path, WarningKind::NoEffect { instead }));
-            }
+            self.unused(trail, WarningKind::NoEffect { instead });
         }
         let (found, expected) = (type_name(value), || key.kind.to_string());
         let mut fix = |value| self.fixes.push(Fix { path: trail.path(), value });
@@ -71,6 +71,9 @@ impl Findings {
             Judgment::WrongType | Judgment::NotAllowed if key.strict().is_some() => {
                 fix(key.strict());
                 WarningKind::Restricted { expected: expected(), found }
+            }
+            Judgment::WrongType | Judgment::NotAllowed if key.is_refused_later() => {
+                WarningKind::Refused { expected: expected() }
             }
             Judgment::WrongType => {
                 fix(None);
@@ -102,6 +105,14 @@ impl Findings {
         }
     }
 
+    /// Notes a setting without effect; one note is enough for a section.
+    fn unused(&mut self, trail: &Trail<'_>, kind: WarningKind) {
+        let path = trail.path();
+        if !self.unused.last().is_some_and(|(above, _)| path.starts_with(above)) {
+            self.unused.push((path, kind));
+        }
+    }
+
     fn remark(&mut self, trail: &Trail<'_>, kind: WarningKind) {
         self.remarks.push((trail.path(), kind));
     }
@@ -128,9 +139,12 @@ fn judge(kind: Kind, value: &Value) -> Judgment {
     match (kind, value) {
         (Kind::Anything, _)
         | (Kind::Switch | Kind::SwitchOr(_), Value::Bool(_))
-        | (Kind::Text | Kind::Secret, Value::String(_))
+        | (Kind::Text | Kind::Secret | Kind::TextOrSection, Value::String(_))
+        | (Kind::Free, Value::Object(_))
         | (Kind::TextListOrFalse, Value::Bool(false)) => Judgment::Fine,
-        (Kind::Section | Kind::Open, Value::Object(_)) | (Kind::List, Value::Array(_)) => Judgment::Descend,
+        (Kind::Section | Kind::Open | Kind::TextOrSection, Value::Object(_)) | (Kind::List, Value::Array(_)) => {
+            Judgment::Descend
+        }
         (Kind::Switch | Kind::SwitchOr(_), Value::String(text)) if matches!(text.trim(), "true" | "false") => {
             Judgment::Converted(Value::Bool(text.trim() == "true"))
         }
@@ -140,6 +154,10 @@ fn judge(kind: Kind, value: &Value) -> Judgment {
             } else {
                 Judgment::NotAllowed
             }
+        }
+        (Kind::ChoiceOrAddress(words), Value::String(text)) => {
+            let text = text.trim();
+            if words.contains(&text) || text.parse::<IpAddr>().is_ok() { Judgment::Fine } else { Judgment::NotAllowed }
         }
         (Kind::Count { min, max }, _) => judge_count(value, min, max),
         (Kind::Secret, Value::Object(map)) if map.contains_key("source") && map.contains_key("id") => Judgment::Fine,
@@ -239,7 +257,7 @@ mod tests {
         let tree = json!({
             "skils": {}, "skills": { "load": { "watchDebounceMS": 1 }, "zzz": 1 },
             "agents": { "list": [{ "id": "a", "skill": ["x"], "model": "m", "sandbox": { "mode": "off" } }] },
-            "gateway": { "anything": { "goes": [1] } }, "bindings": [{ "agentId": "a" }],
+            "gateway": { "anything": { "goes": [1] } }, "tools": { "web": { "search": 1 } }, "bindings": [{ "agentId": "a" }],
         });
         let (after, remarks) = check(tree.clone());
         assert_eq!(after, tree);
@@ -250,8 +268,33 @@ mod tests {
                 "skills.load.watchDebounceMS: unknown key, ignored; did you mean `watchDebounceMs`?",
                 "skills.zzz: unknown key, ignored",
                 "agents.list.0.skill: unknown key, ignored; did you mean `skills`?",
+                "gateway.anything: unknown key, ignored",
             ]
         );
+        let unused: Vec<_> = plan_check(&tree).unused.into_iter().map(|(path, _)| path.to_string()).collect();
+        assert_eq!(unused, ["agents.list.0.sandbox", "tools.web", "bindings"]);
+    }
+
+    #[test]
+    fn what_the_gateway_refuses_stays_and_is_reported() {
+        let tree = json!({
+            "gateway": { "port": "abc", "bind": "mars", "auth": { "mode": "nope" } },
+            "agents": { "defaults": { "model": { "primry": "a/b" } } },
+        });
+        let (after, remarks) = check(tree.clone());
+        assert_eq!(after, tree);
+        assert_eq!(
+            remarks,
+            [
+                "gateway.port: expected a whole number from 0 to 65535; the gateway does not start with this value",
+                "gateway.bind: expected one of \"loopback\", \"lan\", \"auto\", \"custom\", or an IP address; the gateway does not start with this value",
+                "gateway.auth.mode: expected one of \"token\", \"password\", \"trusted-proxy\", \"none\"; the gateway does not start with this value",
+                "agents.defaults.model.primry: unknown key, ignored; did you mean `primary`?",
+            ]
+        );
+        let fine =
+            json!({ "gateway": { "bind": "192.0.2.7", "port": 0 }, "agents": { "defaults": { "model": "a/b" } } });
+        assert_eq!(check(fine.clone()), (fine, vec![]));
     }
 
     #[test]

@@ -188,7 +188,10 @@ const MAX_NAMED: usize = 20;
 fn is_issue(warning: &Warning) -> bool {
     matches!(
         warning.kind,
-        WarningKind::WrongType { .. } | WarningKind::Restricted { .. } | WarningKind::NotAllowed { .. }
+        WarningKind::WrongType { .. }
+            | WarningKind::Restricted { .. }
+            | WarningKind::NotAllowed { .. }
+            | WarningKind::Refused { .. }
     )
 }
 

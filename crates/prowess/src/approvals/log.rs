@@ -41,7 +41,8 @@ fn report(page: &Value, globals: &Globals) -> Result<Report, Failure> {
 fn row(entry: &Value) -> Vec<String> {
     let text = |value: &Value| safe(value.as_str().unwrap_or_default());
     let by = &entry["by"];
-    let who = [&by["user"], &by["name"], &entry["why"]].into_iter().map(text).find(|name| !name.is_empty());
+    let who = [&by["user"], &by["name"]].into_iter().map(text).find(|name| !name.is_empty());
+    let who = who.unwrap_or_else(|| why_unanswered(entry["why"].as_str().unwrap_or_default()));
     let device = text(&by["deviceId"]).chars().take(8).collect::<String>();
     let from = match (device.is_empty(), text(&by["address"])) {
         (true, address) => address,
@@ -49,7 +50,17 @@ fn row(entry: &Value) -> Vec<String> {
     };
     let decision = entry["decision"].as_str().map_or_else(|| "no answer".to_owned(), safe);
     let command = text(&entry["command"]).lines().next().unwrap_or_default().to_owned();
-    vec![when(&entry["at"]), decision, who.unwrap_or_default(), from, command]
+    vec![when(&entry["at"]), decision, who, from, command]
+}
+
+/// Why a question got no answer, in words.
+fn why_unanswered(why: &str) -> String {
+    match why {
+        "auto-expire:no-approver-clients" => "no client could approve".to_owned(),
+        "timeout" => "it expired".to_owned(),
+        "withdrawn" => "it was withdrawn".to_owned(),
+        other => safe(other),
+    }
 }
 
 fn when(at: &Value) -> String {

@@ -24,7 +24,7 @@ impl Asked {
     /// How a value of the right type is written, where that is not obvious.
     pub(crate) fn example(&self) -> Option<String> {
         let value = match self.kind? {
-            Kind::Section | Kind::Open => "'{ name: \"value\" }'",
+            Kind::Section | Kind::Open | Kind::Free => "'{ name: \"value\" }'",
             Kind::List => "'[{ name: \"value\" }]'",
             Kind::TextList | Kind::TextListOrFalse => "'[\"one\", \"two\"]'",
             _ => return None,
@@ -121,7 +121,7 @@ fn meaning(text: &str, kind: Option<Kind>) -> Result<Value, Failure> {
     let trimmed = text.trim();
     let is_quoted = trimmed.starts_with(['"', '\'']);
     let is_nested = trimmed.starts_with(['{', '[']);
-    let takes_text = matches!(kind, Some(Kind::Text | Kind::Secret | Kind::Choice(_)));
+    let takes_text = matches!(kind, Some(Kind::Text | Kind::Secret | Kind::Choice(_) | Kind::ChoiceOrAddress(_)));
     if is_quoted && takes_text {
         // Quotes around a text are JSON's; a text that only begins with one is what it is.
         return Ok(parse_value(trimmed).unwrap_or_else(|_| Value::String(text.to_owned())));
@@ -143,8 +143,9 @@ fn check(path: &KeyPath, value: &Value) -> Result<(), Failure> {
     let file = ConfigFile::new("value");
     let Ok(text) = file.preview("{}", &[Change::Set(path.clone(), value.clone())]) else { return Ok(()) };
     let Ok(config) = Config::parse(&text, &Env::new()) else { return Ok(()) };
-    let unknown = config.warnings().iter().find_map(|warning| match &warning.kind {
+    let unknown = config.warnings().iter().chain(config.unused()).find_map(|warning| match &warning.kind {
         WarningKind::UnknownKey { suggestion } => Some((&warning.path, suggestion.as_deref())),
+        WarningKind::NotUsed => Some((&warning.path, None)),
         _ => None,
     });
     let Some((unknown, suggestion)) = unknown else { return Ok(()) };

@@ -44,7 +44,7 @@ pub(super) fn model(context: &Context) -> (Vec<Finding>, Option<Host>) {
                 ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"].iter().any(|name| env(name).is_some());
             host = Host::of(&first.base_url, is_proxied);
             Finding::new("model", "model", Standing::Works, safe(&first.id()))
-                .advice("to test the key: prowess models --probe")
+                .advice("not asked yet; to test the key and the model: prowess models --probe")
         }
         Err(error) => {
             Finding::new("model", "model", Standing::Broken, safe(&error.to_string())).advice("prowess models")

@@ -83,7 +83,7 @@ pub(crate) fn report(offers: &[Offer], json: bool) -> Result<Report, Failure> {
         }
         row
     });
-    let mut text = table(&header, &[0], rows.collect());
+    let mut text = table(&header, &[0, 1], rows.collect());
     text.push_str("● answers unless --model names another\n");
     for offer in offers {
         if let Some(Answer::Fails { why, .. }) = &offer.answer {

@@ -67,7 +67,7 @@ fn kind(kind: Kind) -> Value {
     });
     match kind {
         Kind::Section => json!({"type": "object", "properties": {}, "additionalProperties": false}),
-        Kind::Open => section(),
+        Kind::Open | Kind::Free => section(),
         Kind::List => json!({"type": "array", "items": {}}),
         Kind::Anything => json!({}),
         Kind::Switch => json!({"type": "boolean"}),
@@ -75,7 +75,10 @@ fn kind(kind: Kind) -> Value {
         Kind::Choice(choices) => words(choices),
         Kind::Count { min, max: u64::MAX } => json!({"type": "integer", "minimum": min}),
         Kind::Count { min, max } => json!({"type": "integer", "minimum": min, "maximum": max}),
-        Kind::Text => json!({"type": "string"}),
+        Kind::Text | Kind::ChoiceOrAddress(_) => json!({"type": "string"}),
+        Kind::TextOrSection => json!({
+            "anyOf": [{"type": "string"}, {"type": "object"}], "properties": {}, "additionalProperties": false,
+        }),
         Kind::Secret => json!({"anyOf": [{"type": "string"}, reference]}),
         Kind::TextList => json!({"type": "array", "items": {"type": "string"}}),
         Kind::TextListOrFalse => {
