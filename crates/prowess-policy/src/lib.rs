@@ -10,6 +10,7 @@ pub mod approvals;
 pub mod disguise;
 pub mod env;
 mod judge;
+pub mod lease;
 pub mod lookup;
 mod pattern;
 mod permit;
