@@ -229,8 +229,7 @@ impl HostPattern {
             return match Host::parse(suffix) {
                 // `*.com` would be half of the internet.
                 Ok(Host::Name(name)) if name.contains('.') => Ok(Self::Below(name)),
-                Ok(_) => Err(HostError::BadWildcard(text.to_owned())),
-                Err(HostError::BadName(_) | HostError::Empty) => Err(HostError::BadWildcard(text.to_owned())),
+                Ok(_) | Err(HostError::BadName(_) | HostError::Empty) => Err(HostError::BadWildcard(text.to_owned())),
                 Err(error) => Err(error),
             };
         }

@@ -1,0 +1,170 @@
+//! The proxy of one command: its listener, and the task that serves it.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use prowess_policy::lease::HostRule;
+use tokio::net::TcpListener;
+#[cfg(unix)]
+use tokio::net::UnixListener;
+use tokio::sync::oneshot;
+use tokio::task::{JoinHandle, JoinSet};
+
+use crate::ask::{AskNobody, Asker};
+use crate::audit::AuditSink;
+use crate::limits::Limits;
+use crate::names::Names;
+use crate::serve::serve;
+use crate::state::CommandState;
+use crate::stream::Stream;
+use crate::token::Token;
+
+/// What the proxy knows about the command that it serves. Make one with [`new`](Self::new) and set what differs.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct CommandContext {
+    /// The skill that the command belongs to.
+    pub skill: Option<String>,
+    /// The command's id, for questions and records.
+    pub command: String,
+    /// The hosts that it may reach without a question.
+    pub rules: Vec<HostRule>,
+    /// Answers questions about other hosts. [`AskNobody`] unless set.
+    pub asker: Arc<dyn Asker>,
+    /// Takes one record for each connection.
+    pub audit: Arc<dyn AuditSink>,
+    /// How names are looked up.
+    pub names: Names,
+    /// The bounds.
+    pub limits: Limits,
+    /// What clients have to send, if others can reach the listener.
+    pub token: Option<Token>,
+    /// A line for the body of a refusal: what the reader can do about it.
+    pub hint: Option<String>,
+}
+
+impl CommandContext {
+    /// A command that may reach nothing, with records going to `audit`.
+    #[must_use]
+    pub fn new(command: impl Into<String>, audit: impl AuditSink) -> Self {
+        Self {
+            skill: None,
+            command: command.into(),
+            rules: Vec::new(),
+            asker: Arc::new(AskNobody),
+            audit: Arc::new(audit),
+            names: Names::default(),
+            limits: Limits::default(),
+            token: None,
+            hint: None,
+        }
+    }
+}
+
+/// Where clients connect. The socket may belong to another network namespace: the proxy only accepts on it.
+#[derive(Debug)]
+pub struct ProxyListener(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    Tcp(TcpListener),
+    #[cfg(unix)]
+    Unix(UnixListener),
+}
+
+impl From<TcpListener> for ProxyListener {
+    fn from(listener: TcpListener) -> Self {
+        Self(Kind::Tcp(listener))
+    }
+}
+
+#[cfg(unix)]
+impl From<UnixListener> for ProxyListener {
+    fn from(listener: UnixListener) -> Self {
+        Self(Kind::Unix(listener))
+    }
+}
+
+impl TryFrom<std::net::TcpListener> for ProxyListener {
+    type Error = io::Error;
+
+    /// Takes a bound socket over. Call it inside a tokio runtime.
+    fn try_from(listener: std::net::TcpListener) -> io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        Ok(TcpListener::from_std(listener)?.into())
+    }
+}
+
+#[cfg(unix)]
+impl TryFrom<std::os::unix::net::UnixListener> for ProxyListener {
+    type Error = io::Error;
+
+    /// Takes a bound socket over. Call it inside a tokio runtime.
+    fn try_from(listener: std::os::unix::net::UnixListener) -> io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        Ok(UnixListener::from_std(listener)?.into())
+    }
+}
+
+impl ProxyListener {
+    async fn accept(&self) -> io::Result<Stream> {
+        match &self.0 {
+            Kind::Tcp(listener) => {
+                let (stream, _) = listener.accept().await?;
+                stream.set_nodelay(true)?;
+                Ok(Stream::Tcp(stream))
+            }
+            #[cfg(unix)]
+            Kind::Unix(listener) => Ok(Stream::Unix(listener.accept().await?.0)),
+        }
+    }
+}
+
+/// The way out for one command. Dropping it stops the proxy and closes its connections.
+#[derive(Debug)]
+#[must_use = "the proxy stops when this is dropped"]
+pub struct Outlet {
+    task: JoinHandle<()>,
+    stop: Option<oneshot::Sender<()>>,
+}
+
+impl Outlet {
+    /// Serves the connections of `listener` for one command. Call it inside a tokio runtime.
+    pub fn serve(listener: impl Into<ProxyListener>, context: CommandContext) -> Self {
+        let (stop, stopped) = oneshot::channel();
+        let state = Arc::new(CommandState::new(context));
+        Self { task: tokio::spawn(accept(listener.into(), state, stopped)), stop: Some(stop) }
+    }
+
+    /// Closes all connections, and returns when their records are delivered.
+    pub async fn close(mut self) {
+        drop(self.stop.take());
+        // It fails only if the task panicked or its runtime is gone; nothing is open then either.
+        (&mut self.task).await.ok();
+    }
+}
+
+impl Drop for Outlet {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn accept(listener: ProxyListener, state: Arc<CommandState>, mut stopped: oneshot::Receiver<()>) {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            _ = &mut stopped => break,
+            Some(_) = connections.join_next() => {}
+            stream = listener.accept(), if connections.len() < state.context.limits.connections => match stream {
+                Ok(stream) => {
+                    connections.spawn(serve(Arc::clone(&state), stream));
+                }
+                // No descriptors, usually: wait until some connections end.
+                Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+            },
+        }
+    }
+    connections.shutdown().await;
+}

@@ -1,0 +1,154 @@
+//! May this connection be made, and to which address? What all connections of one command share.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use prowess_policy::lease::{Host, HostRule};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout_at};
+
+use crate::address::AddressKind;
+use crate::ask::{HostQuestion, Questions};
+use crate::audit::{Draft, Outcome, Protocol, Refusal};
+use crate::buffers::Buffers;
+use crate::names::Found;
+use crate::outlet::CommandContext;
+use crate::stream::Stream;
+
+/// The most addresses of one name that are tried.
+const MAX_ADDRESSES: usize = 8;
+
+/// Why a connection ends before both sides are done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Stop {
+    Refused(Refusal),
+    Failed(String),
+}
+
+impl From<Refusal> for Stop {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+impl From<Stop> for Outcome {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::Refused(refusal) => Self::Refused(refusal),
+            Stop::Failed(reason) => Self::Failed(reason),
+        }
+    }
+}
+
+impl From<Result<(), Stop>> for Outcome {
+    fn from(result: Result<(), Stop>) -> Self {
+        result.map_or_else(Self::from, |()| Self::Served)
+    }
+}
+
+/// One command's rules, questions and counters.
+pub(crate) struct CommandState {
+    pub(crate) context: CommandContext,
+    pub(crate) buffers: Buffers,
+    /// Bytes of all connections.
+    pub(crate) bytes: AtomicU64,
+    questions: Questions,
+}
+
+impl CommandState {
+    pub(crate) fn new(context: CommandContext) -> Self {
+        let questions = Questions::new(context.asker.clone(), &context.limits);
+        Self { context, questions, buffers: Buffers::default(), bytes: AtomicU64::new(0) }
+    }
+
+    pub(crate) fn draft(&self) -> Draft {
+        Draft::new(self.context.skill.clone(), self.context.command.clone(), self.context.audit.clone())
+    }
+
+    /// Connects to `port` of `host`, if the rules or an answer allow it and every address of the host may be reached.
+    /// `client` waits; if it leaves, so does the connection.
+    pub(crate) async fn open(
+        &self,
+        host: &Host,
+        port: u16,
+        protocol: Protocol,
+        client: &Stream,
+        draft: &mut Draft,
+    ) -> Result<Stream, Stop> {
+        draft.asks_for(host, port, protocol);
+        if self.bytes.load(Ordering::Relaxed) >= self.context.limits.command_bytes {
+            return Err(Refusal::TooManyBytes("the command").into());
+        }
+        let answered = if self.is_covered(host, port) {
+            None
+        } else {
+            tokio::select! {
+                answer = self.questions.ask(self.question(host, port, protocol)) => answer?,
+                () = client.closed() => return Err(Stop::Failed("the client left while its question waited".to_owned())),
+            }
+            Some(HostRule::exactly(host, port))
+        };
+        let deadline = Instant::now() + self.context.limits.connect_time;
+        let too_slow = |_| Stop::Failed(format!("{host} could not be looked up in time"));
+        let found = timeout_at(deadline, self.context.names.find(host, port)).await.map_err(too_slow)?;
+        let addresses = match found.map_err(|error| Stop::Failed(format!("{host} could not be looked up: {error}")))? {
+            Found::StandIn(address) => vec![address],
+            Found::Addresses(ips) => self.checked(&ips, port, answered.as_ref())?,
+        };
+        let (stream, address) = connect(&addresses, deadline).await?;
+        stream.set_nodelay(true)?;
+        draft.reached(address);
+        Ok(Stream::Tcp(stream))
+    }
+
+    fn is_covered(&self, host: &Host, port: u16) -> bool {
+        self.context.rules.iter().any(|rule| rule.covers(host, port))
+    }
+
+    fn question(&self, host: &Host, port: u16, protocol: Protocol) -> HostQuestion {
+        let CommandContext { skill, command, .. } = &self.context;
+        HostQuestion { host: host.clone(), port, protocol, skill: skill.clone(), command: command.clone() }
+    }
+
+    /// The addresses to connect to. One that may not be reached spoils them all: a name that leads inside and outside at
+    /// once is an attack, or needs a rule.
+    fn checked(&self, ips: &[IpAddr], port: u16, answered: Option<&HostRule>) -> Result<Vec<SocketAddr>, Refusal> {
+        let mut addresses: Vec<SocketAddr> = Vec::new();
+        for ip in ips.iter().map(IpAddr::to_canonical) {
+            let host = Host::Ip(ip);
+            if let Some(kind) = AddressKind::of(ip)
+                && !self.is_covered(&host, port)
+                && !answered.is_some_and(|rule| rule.covers(&host, port))
+            {
+                return Err(Refusal::Address(ip, kind));
+            }
+            let address = SocketAddr::new(ip, port);
+            if !addresses.contains(&address) && addresses.len() < MAX_ADDRESSES {
+                addresses.push(address);
+            }
+        }
+        Ok(addresses)
+    }
+}
+
+/// Connects to the first address that answers. Each gets an equal share of the time that is left.
+async fn connect(addresses: &[SocketAddr], deadline: Instant) -> Result<(TcpStream, SocketAddr), Stop> {
+    let mut last = Stop::Failed("the name has no address".to_owned());
+    for (i, address) in addresses.iter().enumerate() {
+        let others = u32::try_from(addresses.len() - i).unwrap_or(1);
+        let share = deadline.saturating_duration_since(Instant::now()) / others;
+        match tokio::time::timeout(share, TcpStream::connect(address)).await {
+            Ok(Ok(stream)) => return Ok((stream, *address)),
+            Ok(Err(error)) => last = Stop::Failed(format!("{address}: {error}")),
+            Err(_) => last = Stop::Failed(format!("{address}: no connection in time")),
+        }
+    }
+    Err(last)
+}
