@@ -187,7 +187,7 @@ impl Draft {
             up: 0,
             down: 0,
             ms: 0,
-            outcome: Outcome::Failed("the command ended".to_owned()),
+            outcome: ended(),
         };
         Self { record: Some(record), sink, start: Instant::now(), up: AtomicU64::new(0), down: AtomicU64::new(0) }
     }
@@ -211,11 +211,6 @@ impl Draft {
         self.edit(|record| record.outcome = outcome);
     }
 
-    /// Nothing happened that is worth a record.
-    pub(crate) fn forget(mut self) {
-        self.record = None;
-    }
-
     fn edit(&mut self, change: impl FnOnce(&mut ConnectionRecord)) {
         if let Some(record) = &mut self.record {
             change(record);
@@ -228,10 +223,19 @@ impl Drop for Draft {
         if let Some(mut record) = self.record.take() {
             record.up = self.up.load(Ordering::Relaxed);
             record.down = self.down.load(Ordering::Relaxed);
+            // Programs end without closing their connections.
+            if record.outcome == ended() && record.up + record.down > 0 {
+                record.outcome = Outcome::Served;
+            }
             record.ms = u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX);
             self.sink.record(record);
         }
     }
+}
+
+/// How a connection ends that nothing else ended.
+fn ended() -> Outcome {
+    Outcome::Failed("the command ended".to_owned())
 }
 
 pub(crate) fn as_text<S: Serializer>(value: &impl Display, serializer: S) -> Result<S::Ok, S::Error> {

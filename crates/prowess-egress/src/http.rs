@@ -11,6 +11,7 @@ use tokio::time::timeout;
 use crate::audit::{Draft, Outcome, Protocol, Refusal};
 use crate::body::BodyScan;
 use crate::head::{Framing, HeadScan, RequestHead, RequestTarget, ResponseHead, parse_request, parse_response};
+use crate::serve::begins;
 use crate::state::{CommandState, Stop};
 use crate::stream::{Stream, Wire, more};
 use crate::tunnel::{Direction, Meter, tunnel};
@@ -42,13 +43,10 @@ pub(crate) async fn serve(state: &CommandState, mut wire: Wire, mut draft: Draft
                 }
             }
         }
-        draft = state.draft();
-        if wire.kept.is_empty() {
-            match timeout(state.context.limits.idle_time, wire.more()).await {
-                Err(_) | Ok(Err(_) | Ok(0)) => return draft.forget(),
-                Ok(Ok(_)) => {}
-            }
+        if !begins(state, &mut wire).await {
+            return;
         }
+        draft = state.draft();
     }
 }
 

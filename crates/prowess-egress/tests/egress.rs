@@ -1,0 +1,16 @@
+#[path = "egress/addresses.rs"]
+mod addresses;
+#[path = "egress/bounds.rs"]
+mod bounds;
+#[path = "egress/origin.rs"]
+mod origin;
+#[path = "egress/proxy.rs"]
+mod proxy;
+#[path = "egress/questions.rs"]
+mod questions;
+#[path = "egress/requests.rs"]
+mod requests;
+#[path = "egress/smuggling.rs"]
+mod smuggling;
+#[path = "egress/tunnels.rs"]
+mod tunnels;
