@@ -53,7 +53,7 @@ pub(crate) fn run(scope: Scope) -> Result<(), Failure> {
 /// CI: it takes minutes to build, and only a change of dependencies needs it.
 fn missing_tools() -> Vec<&'static Tool> {
     let is_ci = env::var_os("CI").is_some_and(|value| value == "true");
-    let mut needed = vec![&tool::NEXTEST, &tool::BUBBLEWRAP, &tool::BROWSER];
+    let mut needed = vec![&tool::NEXTEST, &tool::BUBBLEWRAP, &tool::CLIENTS, &tool::BROWSER];
     needed.extend(is_ci.then_some(&tool::DENY));
     needed.retain(|tool| !tool.is_here());
     needed

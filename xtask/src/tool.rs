@@ -52,6 +52,14 @@ pub(crate) const BUBBLEWRAP: Tool = Tool {
     source: Source::Apt(&["bubblewrap"]),
 };
 
+/// Without them, the tests that send them through the proxy are skipped. Others (git, Python, npm, Go, Java, sshd) are used
+/// where they are installed: they are large, or start servers.
+pub(crate) const CLIENTS: Tool = Tool {
+    purpose: "clients for the tests of the proxy",
+    probe: &["wget", "--version"],
+    source: Source::Apt(&["curl", "netcat-openbsd", "wget"]),
+};
+
 /// Without it, the tests of the page fail and say so.
 pub(crate) const BROWSER: Tool = Tool {
     purpose: "for the tests of the page",

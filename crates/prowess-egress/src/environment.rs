@@ -60,7 +60,7 @@ const FACTS: &[Fact] = &[
     // there is none for exceptions.
     fact("YARN_HTTP_PROXY", Value::Http),
     fact("YARN_HTTPS_PROXY", Value::Http),
-    // Node's fetch and http module read the convention only if told to (22.21, 24.5 and later).
+    // Node's fetch and http module read the convention only if told to (22 from 22.21 on, and 24).
     fact("NODE_USE_ENV_PROXY", Value::Text("1")),
     // Programs on Node that use the global-agent package.
     fact("GLOBAL_AGENT_HTTP_PROXY", Value::Http),
@@ -89,19 +89,50 @@ pub fn environment(proxy: SocketAddr, token: Option<&Token>) -> Vec<(String, Str
     FACTS.iter().map(|fact| (fact.variable.to_owned(), text(fact.value))).collect()
 }
 
-/// Java's HTTP clients have no setting for a proxy's password, but its sockets have one for SOCKS. So a token means SOCKS.
-/// The empty list of exceptions replaces the default, which is localhost.
+/// Java reads http.proxyHost for HTTP and socksProxyHost for all other sockets (JDBC, for instance). The empty list of
+/// exceptions replaces the default, which is localhost.
+///
+/// Its HTTP clients have no setting for a proxy's password. Its sockets send the property `user.name` to a SOCKS proxy that
+/// wants one, and no password; so with a token, everything goes by SOCKS and the token is the user's name.
 fn java(proxy: SocketAddr, token: Option<&Token>) -> String {
     let (host, port) = (proxy.ip(), proxy.port());
+    let socks = format!("-DsocksProxyHost={host} -DsocksProxyPort={port}");
     match token {
         None => format!(
             "-Dhttp.proxyHost={host} -Dhttp.proxyPort={port} -Dhttps.proxyHost={host} -Dhttps.proxyPort={port} \
-             -Dhttp.nonProxyHosts="
+             -Dhttp.nonProxyHosts= {socks}"
         ),
-        Some(token) => format!(
-            "-DsocksProxyHost={host} -DsocksProxyPort={port} -DsocksNonProxyHosts= -Djava.net.socks.username={USER} \
-             -Djava.net.socks.password={}",
-            token.reveal()
-        ),
+        Some(token) => format!("{socks} -Duser.name={}", token.reveal()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::environment;
+    use crate::Token;
+
+    #[test]
+    fn every_variable_is_set_once_and_leads_to_the_proxy() {
+        let token = Token::random();
+        for token in [None, Some(&token)] {
+            let proxy = "127.0.0.1:4321".parse().expect("an address");
+            let list = environment(proxy, token);
+            let map: HashMap<&str, &str> = list.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+            assert_eq!(map.len(), list.len(), "a variable is set twice");
+            let login = token.map(|token| format!("proxy:{}@", token.reveal())).unwrap_or_default();
+            for (name, value) in &map {
+                let is_proxy = name.to_lowercase().ends_with("proxy") && !name.to_lowercase().ends_with("no_proxy");
+                if is_proxy && *name != "npm_config_noproxy" && *name != "NODE_USE_ENV_PROXY" {
+                    assert!(value.ends_with(&format!("://{login}127.0.0.1:4321")), "{name}={value}");
+                }
+            }
+            // What `http.proxy` of a configuration file must not override.
+            assert_eq!((map["GIT_CONFIG_KEY_0"], map["GIT_CONFIG_VALUE_0"]), ("http.proxy", map["http_proxy"]));
+            assert!(map["all_proxy"].starts_with("socks5h://"));
+            assert_eq!((map["no_proxy"], map["NO_PROXY"]), ("", ""));
+            assert!(!map.contains_key("YARN_NO_PROXY"));
+        }
     }
 }

@@ -259,6 +259,7 @@ fn write_framing(text: &mut Vec<u8>, framing: Framing) {
 async fn tell(wire: &Wire, stop: &Stop, host: Option<&Host>, state: &CommandState) {
     let page = match stop {
         Stop::Refused(refusal) => refusal_page(refusal, host, state.context.hint.as_deref()),
+        Stop::Reset => page("502 Bad Gateway", "", "The host closed the connection.\n"),
         Stop::Failed(reason) => {
             let name = host.map(Host::to_string).unwrap_or_default();
             page("502 Bad Gateway", "", &format!("The proxy could not reach {name}: {reason}.\n"))

@@ -32,7 +32,7 @@ pub(crate) async fn serve(state: &CommandState, mut wire: Wire, mut draft: Draft
         let code = match &opened {
             Ok(_) => SUCCEEDED,
             Err(Stop::Refused(_)) => NOT_ALLOWED,
-            Err(Stop::Failed(_)) => HOST_UNREACHABLE,
+            Err(Stop::Failed(_) | Stop::Reset) => HOST_UNREACHABLE,
         };
         reply(&wire, code).await?;
         tunnel(state, &draft, wire, &opened?, &host).await
@@ -70,7 +70,9 @@ async fn authenticate(state: &CommandState, wire: &mut Wire) -> Result<(), Stop>
     let password = usize::from(exactly(wire, 3 + user).await?[2 + user]);
     let end = 3 + user + password;
     let bytes = exactly(wire, end).await?;
-    let is_allowed = state.context.token.as_ref().is_none_or(|token| token.is(&bytes[3 + user..]));
+    // Java can only choose the name.
+    let is_right = |token: &crate::Token| token.is(&bytes[3 + user..]) || token.is(&bytes[2..2 + user]);
+    let is_allowed = state.context.token.as_ref().is_none_or(is_right);
     wire.consume(end);
     wire.stream.write_all(&[1, u8::from(!is_allowed)]).await?;
     if is_allowed { Ok(()) } else { Err(Refusal::Unauthorized.into()) }

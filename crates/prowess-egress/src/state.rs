@@ -24,6 +24,8 @@ const MAX_ADDRESSES: usize = 8;
 pub(crate) enum Stop {
     Refused(Refusal),
     Failed(String),
+    /// One side went away without closing.
+    Reset,
 }
 
 impl From<Refusal> for Stop {
@@ -34,7 +36,10 @@ impl From<Refusal> for Stop {
 
 impl From<io::Error> for Stop {
     fn from(error: io::Error) -> Self {
-        Self::Failed(error.to_string())
+        match error.kind() {
+            io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::NotConnected => Self::Reset,
+            _ => Self::Failed(error.to_string()),
+        }
     }
 }
 
@@ -43,6 +48,7 @@ impl From<Stop> for Outcome {
         match stop {
             Stop::Refused(refusal) => Self::Refused(refusal),
             Stop::Failed(reason) => Self::Failed(reason),
+            Stop::Reset => Self::Failed("the connection was reset".to_owned()),
         }
     }
 }

@@ -112,10 +112,15 @@ pub(crate) async fn tunnel(
         Ok(())
     };
     let result = meter.watch(async { tokio::try_join!(up, down) }).await.map(|((), ())| ());
-    if let Err(Stop::Refused(refusal)) = &result {
-        tell(&stream, refusal, host).await;
+    match result {
+        Err(Stop::Refused(refusal)) => {
+            tell(&stream, &refusal, host).await;
+            Err(refusal.into())
+        }
+        // Many programs end a conversation that way.
+        Err(Stop::Reset) if draft.up.load(Ordering::Relaxed) > 0 && draft.down.load(Ordering::Relaxed) > 0 => Ok(()),
+        result => result,
     }
-    result
 }
 
 /// Tells the client why its first message was not forwarded, in the protocol that it speaks.

@@ -1,7 +1,10 @@
+//! The proxy against real servers and real clients on loopback.
 #[path = "egress/addresses.rs"]
 mod addresses;
 #[path = "egress/bounds.rs"]
 mod bounds;
+#[path = "egress/clients.rs"]
+mod clients;
 #[path = "egress/origin.rs"]
 mod origin;
 #[path = "egress/proxy.rs"]
@@ -10,6 +13,8 @@ mod proxy;
 mod questions;
 #[path = "egress/requests.rs"]
 mod requests;
+#[path = "egress/sites.rs"]
+mod sites;
 #[path = "egress/smuggling.rs"]
 mod smuggling;
 #[path = "egress/tunnels.rs"]

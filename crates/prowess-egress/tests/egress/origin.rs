@@ -42,27 +42,27 @@ impl Origin {
     /// Plain HTTP, with the files of a folder.
     pub(crate) async fn http_files(files: &Path) -> Self {
         let (listener, address) = listen().await;
-        let routes = routes(files);
-        Self { address, task: tokio::spawn(async move { axum::serve(listener, routes).await.expect("served") }) }
+        let router = routes(files);
+        Self { address, task: tokio::spawn(async move { axum::serve(listener, router).await.expect("served") }) }
     }
 
     /// HTTPS with a certificate of `authority`, and the files of a folder.
     pub(crate) async fn https(authority: &Authority, names: &[&str], files: &Path) -> Self {
         let (listener, address) = listen().await;
         let listener = TlsListener { listener, acceptor: authority.acceptor(names) };
-        let routes = routes(files);
-        Self { address, task: tokio::spawn(async move { axum::serve(listener, routes).await.expect("served") }) }
+        let router = routes(files);
+        Self { address, task: tokio::spawn(async move { axum::serve(listener, router).await.expect("served") }) }
     }
 
-    /// A server that does `talk` with each client.
-    pub(crate) async fn raw<F>(talk: impl Fn(TcpStream) -> F + Send + 'static) -> Self
+    /// A server that `serve`s each client.
+    pub(crate) async fn raw<F>(serve: impl Fn(TcpStream) -> F + Send + 'static) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
     {
         let (listener, address) = listen().await;
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(talk(stream));
+                tokio::spawn(serve(stream));
             }
         });
         Self { address, task }
@@ -71,14 +71,14 @@ impl Origin {
     /// A server that answers every connection with `answer` as soon as anything arrives, and notes what it got.
     pub(crate) async fn noting(answer: &'static str) -> (Self, Arc<Mutex<Vec<u8>>>) {
         let noted = Arc::new(Mutex::new(Vec::new()));
-        let notes = Arc::clone(&noted);
+        let sink = Arc::clone(&noted);
         let origin = Self::raw(move |mut stream| {
-            let notes = Arc::clone(&notes);
+            let sink = Arc::clone(&sink);
             async move {
                 let mut buffer = vec![0; 64 * 1024];
                 let mut answered = false;
                 while let Ok(count @ 1..) = stream.read(&mut buffer).await {
-                    notes.lock().expect("notes").extend_from_slice(&buffer[..count]);
+                    sink.lock().expect("notes").extend_from_slice(&buffer[..count]);
                     if !std::mem::replace(&mut answered, true) {
                         stream.write_all(answer.as_bytes()).await.ok();
                     }
@@ -125,6 +125,7 @@ fn routes(files: &Path) -> Router {
         .route("/fields", any(fields))
         .route("/echo", post(|body: Bytes| async move { body }))
         .route("/big", get(|| async { Body::from(vec![b'x'; 8 << 20]) }))
+        .layer(axum::extract::DefaultBodyLimit::disable())
         .fallback(get(file))
         .with_state(files.to_owned())
 }

@@ -43,6 +43,8 @@ async fn tls_for_the_right_host_passes() {
     assert_eq!(records[0].host, Some("wttr.in".parse().expect("a host")));
 }
 
+type Row<'a> = (&'a str, &'a [u8], fn(&Refusal) -> bool);
+
 #[tokio::test]
 async fn a_first_message_for_another_host_never_leaves() {
     let other = client_hello("evil.com");
@@ -53,7 +55,7 @@ async fn a_first_message_for_another_host_never_leaves() {
     let (first, second) = body.split_at(40);
     let record = |part: &[u8]| [&[0x16, 3, 1, 0, u8::try_from(part.len() % 256).expect("a byte")], part].concat();
     let split = if second.len() < 256 { [record(first), record(second)].concat() } else { other.clone() };
-    let table: &[(&str, &[u8], fn(&Refusal) -> bool)] = &[
+    let table: &[Row<'_>] = &[
         ("another server name", &other, |r| matches!(r, Refusal::ServerName(name) if name == "evil.com")),
         ("two records", &split, |r| matches!(r, Refusal::ServerName(_))),
         ("no server name", &address, |r| *r == Refusal::NoServerName),
@@ -197,7 +199,7 @@ async fn postgres_over_tls_works_and_another_name_is_refused() {
 /// A SOCKS5 client: the reply to the request, and the tunnel.
 async fn socks(proxy: &Proxy, login: Option<(&str, &str)>, address: &[u8], port: u16) -> (TcpStream, Vec<u8>) {
     let mut client = proxy.connect().await;
-    let mut said = Vec::new();
+    let mut reply = Vec::new();
     let method = if login.is_some() { 2 } else { 0 };
     client.write_all(&[5, 1, method]).await.expect("sent");
     let mut answer = [0; 2];
@@ -206,16 +208,16 @@ async fn socks(proxy: &Proxy, login: Option<(&str, &str)>, address: &[u8], port:
         return (client, answer.to_vec());
     }
     if let Some((user, password)) = login {
-        let part = |text: &str| [&[u8::try_from(text.len()).expect("short")], text.as_bytes()].concat();
-        client.write_all(&[vec![1], part(user), part(password)].concat()).await.expect("sent");
+        let field = |text: &str| [&[u8::try_from(text.len()).expect("short")], text.as_bytes()].concat();
+        client.write_all(&[vec![1], field(user), field(password)].concat()).await.expect("sent");
         client.read_exact(&mut answer).await.expect("an answer");
         if answer[1] != 0 {
             return (client, answer.to_vec());
         }
     }
     client.write_all(&[&[5, 1, 0], address, &port.to_be_bytes()].concat()).await.expect("sent");
-    (&mut client).take(10).read_to_end(&mut said).await.expect("a reply");
-    (client, said)
+    (&mut client).take(10).read_to_end(&mut reply).await.expect("a reply");
+    (client, reply)
 }
 
 fn domain(name: &str) -> Vec<u8> {
