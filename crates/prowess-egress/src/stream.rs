@@ -1,6 +1,6 @@
 //! Bytes from and to a client or a host, without a buffer for a connection that is silent.
 
-use std::io;
+use std::io::{self, Read};
 use std::net::Shutdown;
 
 use socket2::SockRef;
@@ -32,8 +32,21 @@ impl Stream {
         each!(self, stream => stream.readable().await)
     }
 
+    /// Reads what is there. If that is less than `buffer` holds, nothing more is, and the next
+    /// [`readable`](Self::readable) waits: that saves a read which would only say so.
     pub(crate) fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        each!(self, stream => stream.try_read(buffer))
+        let room = buffer.len();
+        let mut short = None;
+        let read = each!(self, stream => stream.try_io(Interest::READABLE, || {
+            match (&*SockRef::from(stream)).read(buffer) {
+                Ok(count) if count > 0 && count < room => {
+                    short = Some(count);
+                    Err(io::ErrorKind::WouldBlock.into())
+                }
+                read => read,
+            }
+        }));
+        short.map_or(read, Ok)
     }
 
     pub(crate) async fn write_all(&self, mut bytes: &[u8]) -> io::Result<()> {
