@@ -2,13 +2,10 @@
 //!
 //! One JSON line for each decision, appended to a file that only its owner can read. Values of variables are not in it.
 
-use std::fs::{File, OpenOptions};
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use prowess_files::Lock;
+use prowess_files::{Durability, LineLog};
 use prowess_policy::{Judgment, Objection};
 use serde_json::{Value, json};
 
@@ -18,14 +15,9 @@ const MAX_BYTES: u64 = 8 * 1024 * 1024;
 /// How much of a command a line holds.
 const MAX_COMMAND_CHARS: usize = 4096;
 
-/// How long to wait for another process that writes a line.
-const PATIENCE: Duration = Duration::from_secs(5);
-
 /// The file decisions are written to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Audit {
-    path: PathBuf,
-}
+pub struct Audit(LineLog);
 
 /// How a request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,13 +70,14 @@ impl Audit {
     /// The trail in `state_dir`.
     #[must_use]
     pub fn in_state_dir(state_dir: &Path) -> Self {
-        Self { path: state_dir.join("audit").join("exec.jsonl") }
+        let path = state_dir.join("audit").join("exec.jsonl");
+        Self(LineLog::new(path, MAX_BYTES, Durability::Buffered))
     }
 
     /// Where it is.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.path
+        self.0.path()
     }
 
     /// Writes one line; `detail` says what the note does not.
@@ -109,18 +102,7 @@ impl Audit {
     }
 
     fn append(&self, line: &Value) -> std::io::Result<()> {
-        let lock = Lock::acquire(&self.path.with_extension("jsonl.lock"), PATIENCE);
-        let _lock = lock.map_err(std::io::Error::other)?;
-        let mut file = self.open()?;
-        if file.metadata()?.len() > MAX_BYTES {
-            std::fs::rename(&self.path, self.path.with_extension("old.jsonl"))?;
-            file = self.open()?;
-        }
-        file.write_all(format!("{line}\n").as_bytes())
-    }
-
-    fn open(&self) -> std::io::Result<File> {
-        OpenOptions::new().create(true).append(true).mode(0o600).open(&self.path)
+        self.0.append(&line.to_string())
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! [`replace`] and [`Draft`] write a file durably: a temporary file in the same directory, fsync, rename, fsync of the
 //! directory. [`Lock`] takes a kernel lock, waits for a bounded time and names the holder if that was not enough.
-//! Everything here blocks: async code calls it on a blocking thread.
+//! [`LineLog`] appends lines to a log that several programs write. Everything here blocks: async code calls it on a blocking thread.
 //!
 //! ```
 //! use std::time::Duration;
@@ -22,5 +22,5 @@ mod lines;
 mod lock;
 
 pub use draft::{Draft, create, create_private_dir, follow_links, replace, sync_dir};
-pub use lines::is_torn;
+pub use lines::{Durability, LineLog, is_torn};
 pub use lock::{FileLock, Holder, Lock, LockError, poll};

@@ -3,12 +3,11 @@
 //! One JSON line for each question that is over, in `audit/approvals.jsonl`, for its owner's eyes only. `binding` ties a
 //! line to the line about the same command in `audit/exec.jsonl`.
 
-use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::Path;
 
+use prowess_files::{Durability, LineLog};
 use serde_json::{Value, json};
 
 /// Past this size the file is put aside and a new one begun; one old file is kept.
@@ -22,10 +21,7 @@ const PAGE: (usize, usize) = (50, 500);
 
 /// The log of one gateway, or of several one after the other.
 #[derive(Debug)]
-pub struct ApprovalLog {
-    path: PathBuf,
-    writing: Mutex<()>,
-}
+pub struct ApprovalLog(LineLog);
 
 /// Which entries are wanted. The newest come first.
 #[derive(Debug, Clone, Default)]
@@ -75,33 +71,15 @@ impl ApprovalLog {
     /// The log in that state directory.
     #[must_use]
     pub fn in_state_dir(state_dir: &Path) -> Self {
-        Self { path: state_dir.join("audit").join("approvals.jsonl"), writing: Mutex::default() }
+        let path = state_dir.join("audit").join("approvals.jsonl");
+        Self(LineLog::new(path, MAX_BYTES, Durability::Synced))
     }
 
     /// Writes one line. Looks at the disk.
     pub(crate) fn append(&self, entry: &Value) {
-        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Err(error) = self.write(entry) {
-            tracing::error!("cannot write the approval log {}: {error}", self.path.display());
+        if let Err(error) = self.0.append(&entry.to_string()) {
+            tracing::error!("cannot write the approval log {}: {error}", self.0.path().display());
         }
-    }
-
-    fn write(&self, entry: &Value) -> std::io::Result<()> {
-        if let Some(folder) = self.path.parent() {
-            prowess_files::create_private_dir(folder)?;
-        }
-        if std::fs::metadata(&self.path).is_ok_and(|file| file.len() > MAX_BYTES) {
-            std::fs::rename(&self.path, self.old())?;
-        }
-        let mut file = OpenOptions::new().create(true).read(true).append(true).mode(0o600).open(&self.path)?;
-        // A line that was torn by a crash or a full disk does not take this one with it.
-        let start = if prowess_files::is_torn(&mut file)? { "\n" } else { "" };
-        file.write_all(format!("{start}{entry}\n").as_bytes())?;
-        file.sync_data()
-    }
-
-    fn old(&self) -> PathBuf {
-        self.path.with_extension("old.jsonl")
     }
 
     /// One page: `{"entries": […], "nextCursor": …}`, the newest entry first. Looks at the disk.
@@ -110,8 +88,8 @@ impl ApprovalLog {
         let search = query.search.as_deref().map(|text| text.trim().to_lowercase()).filter(|text| !text.is_empty());
         let mut is_reached = query.cursor.is_none();
         let mut entries = Vec::new();
-        for path in [self.path.clone(), self.old()] {
-            let text = read(&path)?;
+        for path in [self.0.path(), &self.0.old_path()] {
+            let text = read(path)?;
             for entry in text.lines().rev().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
                 if !is_reached {
                     is_reached = query.cursor.as_deref() == Some(&cursor(&entry));
@@ -176,6 +154,9 @@ fn read(path: &Path) -> std::io::Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::OpenOptions;
+    use std::io::Write as _;
+
     use super::*;
 
     #[test]
@@ -187,11 +168,11 @@ mod tests {
             log.append(&json!({"id": format!("q{number}"), "at": number, "command": format!("make t{number}")}));
         }
         // A line that was torn by a power cut.
-        std::fs::write(log.old(), "{\"id\": \"older\", \"at\": 0, \"command\": \"ls\"}\n{\"id\": \"to")
+        std::fs::write(log.0.old_path(), "{\"id\": \"older\", \"at\": 0, \"command\": \"ls\"}\n{\"id\": \"to")
             .expect("written");
         OpenOptions::new()
             .append(true)
-            .open(&log.path)
+            .open(log.0.path())
             .and_then(|mut log| log.write_all(b"{\"id\": \"to"))
             .expect("torn");
         let log = ApprovalLog::in_state_dir(dir.path());
