@@ -1,6 +1,7 @@
 //! Amending: how do others change what the index says of a session?
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
@@ -27,17 +28,17 @@ pub struct Removed {
 }
 
 impl Sessions {
-    /// Everything that the index says, by key. What is no session is left out.
-    pub fn entries(&self) -> Result<Vec<(String, Value)>, IndexError> {
+    /// Everything that the index says, by key. What is no session is left out. The entries are shared, not copied.
+    pub fn entries(&self) -> Result<Vec<(String, Arc<Value>)>, IndexError> {
         let entries = self.index.entries()?;
         let sessions = entries.iter().filter(|(_, entry)| known(entry).is_some());
-        Ok(sessions.map(|(key, entry)| (key.clone(), entry.clone())).collect())
+        Ok(sessions.map(|(key, entry)| (key.clone(), Arc::clone(entry))).collect())
     }
 
     /// What the index says of one session.
     pub fn entry(&self, key: &SessionKey) -> Result<Option<Value>, IndexError> {
         let entries = self.index.entries()?;
-        Ok(entries.get(&name_of(&entries, key)).filter(|entry| known(entry).is_some()).cloned())
+        Ok(entries.get(&name_of(&entries, key)).filter(|entry| known(entry).is_some()).map(|entry| Value::clone(entry)))
     }
 
     /// Brings everything that the index says into `sessions.json` itself.
@@ -117,7 +118,7 @@ mod tests {
         let entry = amended.expect("an index").expect("nobody refused");
         assert_eq!(entry["label"], "Work");
         assert_eq!(sessions.entry(&key).expect("an index").as_ref(), Some(&entry));
-        assert_eq!(sessions.entries().expect("an index"), [(key.to_string(), entry)]);
+        assert_eq!(sessions.entries().expect("an index"), [(key.to_string(), Arc::new(entry))]);
     }
 
     #[test]

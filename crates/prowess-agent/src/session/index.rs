@@ -19,7 +19,7 @@ use crate::event::End;
 use crate::message::{Usage, now};
 use crate::model::About;
 
-use view::{Content, Files};
+use view::{Content, Entries, Files};
 
 /// How long other writers are waited for.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
@@ -128,7 +128,7 @@ impl Index {
     }
 
     /// The same, with everything that is written of each.
-    pub(super) fn entries(&self) -> Result<Arc<Map<String, Value>>, IndexError> {
+    pub(super) fn entries(&self) -> Result<Arc<Entries>, IndexError> {
         Ok(match self.files.read().map_err(|error| self.io(error))? {
             Content::Entries(entries) => entries,
             Content::Missing | Content::Broken => Arc::new(self.rebuild()),
@@ -142,7 +142,9 @@ impl Index {
         }
         let _locked = self.lock(PATIENCE)?;
         match self.files.read().map_err(|error| self.io(error))? {
-            Content::Entries(entries) => self.files.write_whole(Map::clone(&entries)).map_err(|error| self.io(error)),
+            Content::Entries(entries) => {
+                self.files.write_whole(Entries::clone(&entries)).map_err(|error| self.io(error))
+            }
             // The next change keeps a broken index aside.
             Content::Missing | Content::Broken => Ok(()),
         }
@@ -150,7 +152,7 @@ impl Index {
 
     /// The session behind `key`, made by `fresh` if there is none yet.
     pub(crate) fn find(&self, key: &SessionKey, fresh: impl FnOnce() -> String) -> Result<Found, IndexError> {
-        let look = |entries: &Map<String, Value>| entries.get(&name_of(entries, key)).and_then(known);
+        let look = |entries: &Entries| known(entries.get(&name_of(entries, key))?);
         // Whoever only looks needs no lock, for the file is always a whole one.
         if let Content::Entries(entries) = self.files.read().map_err(|error| self.io(error))?
             && let Some(found) = look(&entries)
@@ -222,7 +224,7 @@ impl Index {
                 }
             };
             let name = name_of(&entries, key);
-            let mut entry = entries.get(&name).cloned();
+            let mut entry = entries.get(&name).map(|entry| Value::clone(entry));
             let done = change(&mut entry);
             self.files.write(&entries, &name, entry.as_ref())?;
             Ok((done, mended))
@@ -259,18 +261,18 @@ impl Index {
     }
 
     /// What the first lines of the transcripts say. Where a key had several sessions, the newest counts.
-    fn rebuild(&self) -> Map<String, Value> {
+    fn rebuild(&self) -> Entries {
         let mut found: Vec<_> = files::list(&self.folder)
             .into_iter()
             .filter_map(|file| Some((file.changed, files::key_of(&file.path)?, file.id)))
             .collect();
         found.sort();
-        let mut entries = Map::new();
+        let mut entries = Entries::new();
         for (changed, key, id) in found {
-            let mut entry = entries.remove(&key);
+            let mut entry = entries.shift_remove(&key).map(Arc::unwrap_or_clone);
             self.begin(&mut entry, id);
             set(&mut entry, "updatedAt", changed.into());
-            entries.extend(entry.map(|entry| (key, entry)));
+            entries.extend(entry.map(|entry| (key, Arc::new(entry))));
         }
         entries
     }
@@ -281,7 +283,7 @@ impl Index {
 }
 
 /// The name under which `key` stands in the index: older programs did not write them in lower case.
-pub(super) fn name_of(entries: &Map<String, Value>, key: &SessionKey) -> String {
+pub(super) fn name_of(entries: &Entries, key: &SessionKey) -> String {
     let name = key.to_string();
     if entries.contains_key(&name) {
         return name;

@@ -133,8 +133,11 @@ fn no_heartbeat() -> Value {
     json!({"enabled": false, "every": "disabled", "everyMs": null, "prompt": "", "target": "none", "ackMaxChars": 0})
 }
 
+/// What is noted about sessions, by key.
+type Noted = Vec<(String, Arc<Value>)>;
+
 /// Where the sessions of an agent are, and what is noted about each, the last used first. What cannot be read is empty.
-fn index(gateway: &Gateway, agent: &str) -> Result<(PathBuf, Vec<(String, Value)>), Refusal> {
+fn index(gateway: &Gateway, agent: &str) -> Result<(PathBuf, Noted), Refusal> {
     let store = gateway.agents.store(agent)?;
     let path = store.folder().join("sessions.json");
     let mut sessions = store.entries().unwrap_or_default();
@@ -143,8 +146,8 @@ fn index(gateway: &Gateway, agent: &str) -> Result<(PathBuf, Vec<(String, Value)
     Ok((path, sessions))
 }
 
-fn recent(index: &[(String, Value)]) -> Vec<Value> {
-    let row = |(key, entry): &(String, Value)| {
+fn recent(index: &[(String, Arc<Value>)]) -> Vec<Value> {
+    let row = |(key, entry): &(String, Arc<Value>)| {
         let (updated, age) = times(entry);
         json!({"key": key, "updatedAt": updated, "age": age})
     };
@@ -173,7 +176,7 @@ const TOLD: [&str; 12] = [
     "model",
 ];
 
-fn row(agent: &str, (key, entry): &(String, Value)) -> Value {
+fn row(agent: &str, (key, entry): &(String, Arc<Value>)) -> Value {
     let (updated, age) = times(entry);
     let total = entry["totalTokens"].as_u64();
     let context = entry["contextTokens"].as_u64().filter(|&tokens| tokens > 0);

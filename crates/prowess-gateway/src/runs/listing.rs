@@ -1,5 +1,7 @@
 //! Listing: which sessions are there, as clients are shown them?
 
+use std::sync::Arc;
+
 use prowess_agent::message::now;
 use prowess_agent::session::{SessionKey, Sessions};
 use prowess_agent::slash::typed;
@@ -47,7 +49,7 @@ pub(crate) struct Row {
     pub(crate) key: SessionKey,
     pub(crate) updated: u64,
     /// What the index says of it.
-    pub(crate) entry: Value,
+    pub(crate) entry: Arc<Value>,
 }
 
 /// Which sessions are wanted.

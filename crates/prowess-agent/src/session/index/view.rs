@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use indexmap::IndexMap;
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use super::MAX_BYTES;
@@ -30,6 +32,10 @@ const SERIES_BYTES: u64 = 256;
 /// How often a file that changes under our hands is read again.
 const ATTEMPTS: usize = 5;
 
+/// What the index says of each key. A copy shares its entries, so that a change of one of them while somebody reads does not
+/// copy all others.
+pub(in crate::session) type Entries = IndexMap<String, Arc<Value>>;
+
 /// The files of an index, and what was read last.
 #[derive(Debug, Clone)]
 pub(super) struct Files {
@@ -47,7 +53,7 @@ struct Last {
     series: Vec<u8>,
     /// How many bytes of changes are in the entries.
     applied: u64,
-    entries: Arc<Map<String, Value>>,
+    entries: Arc<Entries>,
 }
 
 /// What tells one state of a file from another.
@@ -55,7 +61,7 @@ type Stamp = (u64, u64, u64, i64, i64);
 
 /// What an attempt to read the index found.
 pub(super) enum Content {
-    Entries(Arc<Map<String, Value>>),
+    Entries(Arc<Entries>),
     Missing,
     Broken,
 }
@@ -121,17 +127,12 @@ impl Files {
     }
 
     /// Writes that the entry `name` is `after` now. The caller holds the lock, and `entries` is what the index said before.
-    pub(super) fn write(
-        &self,
-        entries: &Arc<Map<String, Value>>,
-        name: &str,
-        after: Option<&Value>,
-    ) -> std::io::Result<()> {
-        let before = entries.get(name);
+    pub(super) fn write(&self, entries: &Arc<Entries>, name: &str, after: Option<&Value>) -> std::io::Result<()> {
+        let before = entries.get(name).map(AsRef::as_ref);
         let whole = || {
-            let mut entries = Map::clone(entries);
+            let mut entries = Entries::clone(entries);
             match after {
-                Some(after) => drop(entries.insert(name.to_owned(), after.clone())),
+                Some(after) => drop(entries.insert(name.to_owned(), Arc::new(after.clone()))),
                 None => drop(entries.shift_remove(name)),
             }
             self.write_whole(entries)
@@ -163,9 +164,8 @@ impl Files {
     }
 
     /// Puts all that the index says into the file. The caller holds the lock.
-    pub(super) fn write_whole(&self, entries: Map<String, Value>) -> std::io::Result<()> {
-        let entries = Value::Object(entries);
-        let mut text = serde_json::to_vec_pretty(&entries)?;
+    pub(super) fn write_whole(&self, entries: Entries) -> std::io::Result<()> {
+        let mut text = serde_json::to_vec_pretty(&Whole(&entries))?;
         text.push(b'\n');
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         prowess_files::replace(&self.path, &text)?;
@@ -173,7 +173,6 @@ impl Files {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let Value::Object(entries) = entries else { return Ok(()) };
         *last = Last { stamp: stamp(&self.path)?, entries: Arc::new(entries), ..Last::default() };
         Ok(())
     }
@@ -181,6 +180,15 @@ impl Files {
     /// Whether there are changes beside the file.
     pub(super) fn has_changes(&self) -> bool {
         std::fs::metadata(&self.changes).is_ok_and(|file| file.len() > 0)
+    }
+}
+
+/// The whole index as one object.
+struct Whole<'a>(&'a Entries);
+
+impl Serialize for Whole<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, entry)| (name, entry.as_ref())))
     }
 }
 
@@ -192,7 +200,7 @@ fn stamp(path: &Path) -> std::io::Result<Option<Stamp>> {
     }
 }
 
-fn parse(path: &Path) -> std::io::Result<Option<Map<String, Value>>> {
+fn parse(path: &Path) -> std::io::Result<Option<Entries>> {
     let file = files::open(path)?;
     if file.metadata()?.len() > MAX_BYTES {
         return Ok(None);
@@ -200,7 +208,7 @@ fn parse(path: &Path) -> std::io::Result<Option<Map<String, Value>>> {
     let mut text = Vec::new();
     file.take(MAX_BYTES).read_to_end(&mut text)?;
     Ok(match serde_json::from_slice(&text) {
-        Ok(Value::Object(entries)) => Some(entries),
+        Ok(Value::Object(entries)) => Some(entries.into_iter().map(|(name, entry)| (name, Arc::new(entry))).collect()),
         Ok(_) | Err(_) => None,
     })
 }
@@ -221,12 +229,12 @@ fn difference(name: &str, before: Option<&Value>, after: Option<&Value>) -> Opti
     (!set.is_empty() || !unset.is_empty()).then(|| json!({"key": name, "set": set, "unset": unset}))
 }
 
-fn apply(entries: &mut Map<String, Value>, change: &Value) {
+fn apply(entries: &mut Entries, change: &Value) {
     let Some(name) = change["key"].as_str() else { return };
     // OpenClaw does not see changes that wait here. What it wrote after them counts.
     let at = change["at"].as_u64().or_else(|| change["set"]["updatedAt"].as_u64());
     let is_stale = |entry: &Value| at.is_some_and(|at| entry["updatedAt"].as_u64().is_some_and(|newer| newer > at));
-    if entries.get(name).is_some_and(is_stale) {
+    if entries.get(name).is_some_and(|entry| is_stale(entry)) {
         return;
     }
     if change["removed"] == true {
@@ -234,11 +242,11 @@ fn apply(entries: &mut Map<String, Value>, change: &Value) {
         return;
     }
     if let Some(entry) = change.get("entry") {
-        entries.insert(name.to_owned(), entry.clone());
+        entries.insert(name.to_owned(), Arc::new(entry.clone()));
         return;
     }
-    let entry = entries.entry(name).or_insert_with(|| Value::Object(Map::new()));
-    let Some(entry) = entry.as_object_mut() else { return };
+    let entry = entries.entry(name.to_owned()).or_insert_with(|| Arc::new(Value::Object(Map::new())));
+    let Some(entry) = Arc::make_mut(entry).as_object_mut() else { return };
     for field in change["unset"].as_array().into_iter().flatten().filter_map(Value::as_str) {
         entry.shift_remove(field);
     }
@@ -252,6 +260,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_change_while_somebody_reads_copies_one_entry() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let files = Files::new(dir.path());
+        let entry = |number: usize| (format!("k{number}"), Arc::new(json!({"sessionId": "s", "x": "y".repeat(100)})));
+        files.write_whole((0..1_000).map(entry).collect()).expect("written");
+        let read = || match files.read().expect("an index") {
+            Content::Entries(entries) => entries,
+            Content::Missing | Content::Broken => panic!("it is there"),
+        };
+        let before = read();
+        files.write(&before, "k7", Some(&json!({"sessionId": "other"}))).expect("written");
+        let after = read();
+        let copied = before.iter().filter(|(name, entry)| !Arc::ptr_eq(entry, &after[*name]));
+        assert_eq!(copied.map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["k7"]);
+        assert_eq!(before["k7"]["sessionId"], "s", "who reads still sees what was there");
+    }
+
+    #[test]
     fn a_difference_makes_of_one_entry_the_other() {
         let table = [
             (Value::Null, json!({"a": 1})),
@@ -260,14 +286,14 @@ mod tests {
             (json!({"a": 1}), Value::Null),
         ];
         for (before, after) in table {
-            let mut entries = Map::new();
+            let mut entries = Entries::new();
             let of = |value: &Value| (!value.is_null()).then(|| value.clone());
             if let Some(before) = of(&before) {
-                entries.insert("k".to_owned(), before);
+                entries.insert("k".to_owned(), Arc::new(before));
             }
             let change = difference("k", of(&before).as_ref(), of(&after).as_ref()).expect("a change");
             apply(&mut entries, &change);
-            assert_eq!(entries.get("k"), of(&after).as_ref(), "{change}");
+            assert_eq!(entries.get("k").map(AsRef::as_ref), of(&after).as_ref(), "{change}");
         }
         assert_eq!(difference("k", Some(&json!({"a": 1})), Some(&json!({"a": 1}))), None);
     }

@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     fn patched(key: &SessionKey, before: &Value, params: &Value) -> Result<Value, String> {
-        let other = Row { key: SessionKey::new("main", "other"), updated: 0, entry: json!({"label": "Taken"}) };
+        let other = Row { key: SessionKey::new("main", "other"), updated: 0, entry: json!({"label": "Taken"}).into() };
         let patch = Patch { params, key, models: Settings::default(), others: &[other] };
         let mut entry = before.as_object().cloned().unwrap_or_default();
         patch.apply(&mut entry).map_err(|refusal| refusal.message)?;
