@@ -20,8 +20,8 @@ use crate::gateway::Gateway;
 use crate::runs::{Asked, answer_text};
 use crate::wire::{Code, Refusal};
 
-/// The largest body.
-const MAX_BODY: usize = 1024 * 1024;
+/// The largest body: images are in it.
+const MAX_BODY: usize = 20 * 1024 * 1024;
 
 /// The model that is named when a client names none.
 const MODEL: &str = "openclaw";
@@ -36,8 +36,16 @@ pub(crate) async fn answer(State(gateway): State<Arc<Gateway>>, request: Request
         Ok(body) => body,
         Err(refused) => return refused,
     };
-    let messages = body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let Some(prompt) = prompt::read(messages) else { return invalid("Missing user message in `messages`.") };
+    let read = blocking(move || {
+        let messages = body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
+        (prompt::read(messages), body)
+    });
+    let (prompt, body) = match read.await {
+        Ok((Ok(Some(prompt)), body)) => (prompt, body),
+        Ok((Ok(None), _)) => return invalid("Missing user message in `messages`."),
+        Ok((Err(why), _)) => return invalid(&why),
+        Err(refusal) => return refused(&refusal),
+    };
     let model = body["model"].as_str().unwrap_or(MODEL).to_owned();
     let (asked_gateway, name) = (Arc::clone(&gateway), model.clone());
     let user = body["user"].as_str().map(str::to_owned);
@@ -47,8 +55,8 @@ pub(crate) async fn answer(State(gateway): State<Arc<Gateway>>, request: Request
         Err(refusal) => return refused(&refusal),
     };
     let id = format!("chatcmpl_{}", uuid::Uuid::new_v4());
-    let Prompt { text, extra } = prompt;
-    let asked = Asked { extra, delivery: delivery(&body), ..Asked::default() };
+    let Prompt { text, extra, images } = prompt;
+    let asked = Asked { extra, images: Arc::new(images), delivery: delivery(&body), ..Asked::default() };
     let following = match Following::start(&gateway, &id, key, text, asked).await {
         Ok(following) => following,
         Err(refusal) => return refused(&refusal),

@@ -35,9 +35,10 @@ pub(crate) async fn answer(State(gateway): State<Arc<Gateway>>, request: Request
         Ok(body) => body,
         Err(refused) => return refused,
     };
-    let Prompt { text, extra } = match read(&body) {
-        Ok(prompt) => prompt,
-        Err(why) => return invalid(&why),
+    let (Prompt { text, extra, images }, body) = match blocking(move || (read(&body), body)).await {
+        Ok((Ok(prompt), body)) => (prompt, body),
+        Ok((Err(why), _)) => return invalid(&why),
+        Err(refusal) => return refused(&refusal),
     };
     let model = body["model"].as_str().unwrap_or_default().to_owned();
     let (asked_gateway, name) = (Arc::clone(&gateway), model.clone());
@@ -48,7 +49,7 @@ pub(crate) async fn answer(State(gateway): State<Arc<Gateway>>, request: Request
         Err(refusal) => return refused(&refusal),
     };
     let id = format!("resp_{}", uuid::Uuid::new_v4());
-    let asked = Asked { extra, delivery: delivery(&body), ..Asked::default() };
+    let asked = Asked { extra, images: Arc::new(images), delivery: delivery(&body), ..Asked::default() };
     let following = match Following::start(&gateway, &id, key, text, asked).await {
         Ok(following) => following,
         Err(refusal) => return refused(&refusal),
@@ -70,22 +71,15 @@ fn read(body: &Value) -> Result<Prompt, String> {
         Value::Array(items) => items.clone(),
         _ => return Err("input: must be a string or a list".to_owned()),
     };
-    let parts = items.iter().filter_map(|item| item["content"].as_array()).flatten();
-    if let Some(kind) = parts.filter_map(|part| part["type"].as_str()).find(|kind| is_a_file(kind)) {
-        return Err(format!("input: {kind} is not supported; put the file into the workspace and mention its path"));
-    }
     let wants_a_call = body["tool_choice"] == "required" || body["tool_choice"].is_object();
     if wants_a_call {
         return Err("tool_choice is not supported: the agent chooses its own tools".to_owned());
     }
-    let prompt = prompt::read(&items).ok_or("Missing user message in `input`.")?;
+    let prompt = prompt::read(&items).map_err(|why| format!("input: {why}"))?;
+    let prompt = prompt.ok_or("Missing user message in `input`.")?;
     let instructions = body["instructions"].as_str().map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
     let extra: Vec<String> = [instructions, prompt.extra].into_iter().flatten().collect();
-    Ok(Prompt { text: prompt.text, extra: (!extra.is_empty()).then(|| extra.join("\n\n")) })
-}
-
-fn is_a_file(kind: &str) -> bool {
-    matches!(kind, "input_image" | "input_file" | "input_audio")
+    Ok(Prompt { extra: (!extra.is_empty()).then(|| extra.join("\n\n")), ..prompt })
 }
 
 async fn whole(written: &Written, mut following: Following) -> Response {
@@ -240,8 +234,8 @@ mod tests {
                 "tool_choice is not supported: the agent chooses its own tools",
             ),
             (
-                json!({"model": "m", "input": [{"role": "user", "content": [{"type": "input_image"}]}]}),
-                "input: input_image is not supported; put the file into the workspace and mention its path",
+                json!({"model": "m", "input": [{"role": "user", "content": [{"type": "input_file"}]}]}),
+                "input: input_file is not supported; put the file into the workspace and mention its path",
             ),
         ] {
             assert_eq!(read(&body), Err(expected.to_owned()), "{body}");
@@ -254,7 +248,8 @@ mod tests {
             "model": "m", "instructions": "be brief",
             "input": [{"role": "system", "content": "and kind"}, {"type": "message", "role": "user", "content": "hi"}],
         });
-        let expected = Prompt { text: "hi".to_owned(), extra: Some("be brief\n\nand kind".to_owned()) };
+        let extra = Some("be brief\n\nand kind".to_owned());
+        let expected = Prompt { text: "hi".to_owned(), extra, ..Prompt::default() };
         assert_eq!(read(&body), Ok(expected));
     }
 }

@@ -240,6 +240,35 @@ async fn responses_are_answered_whole_as_well() {
 }
 
 #[tokio::test]
+async fn images_reach_the_model_and_links_to_images_are_refused() {
+    let model = ModelServer::answering(Chunking::Whole, |_| Turn::text("I see."));
+    let models = json!([{"id": "m", "contextWindow": 64_000, "maxTokens": 2_000, "input": ["text", "image"]}]);
+    let accepts_images = json!({"models": {"providers": {"fake": {"models": models}}}});
+    let hall = Hall::open(Tree::new(), &open_to_programs(&model, accepts_images)).await;
+    let body = |path: &str, url: &str| {
+        let (text, image) = if path == CHAT {
+            (json!({"type": "text", "text": "What is it?"}), json!({"type": "image_url", "image_url": {"url": url}}))
+        } else {
+            (json!({"type": "input_text", "text": "What is it?"}), json!({"type": "input_image", "image_url": url}))
+        };
+        let messages = if path == CHAT { "messages" } else { "input" };
+        json!({"model": "openclaw", messages: [{"role": "user", "content": [text, image]}]})
+    };
+    for (number, path) in [CHAT, RESPONSES].into_iter().enumerate() {
+        let seen = post(&hall, path, &body(path, "data:image/png;base64,iVBORw0KGgo=")).await;
+        assert_eq!(seen.status, 200, "{}", seen.body);
+        let requests = model.requests();
+        let asked = requests.last().expect("the model was asked").body["messages"].to_string();
+        assert!(asked.contains("What is it?") && asked.contains("data:image/png;base64,iVBORw0KGgo="), "{asked}");
+        let refused = post(&hall, path, &body(path, "https://example.com/a.png")).await;
+        let why = refused.json()["error"]["message"].as_str().expect("a reason").to_owned();
+        assert!(refused.status == 400 && why.contains("data: URL"), "{why}");
+        assert_eq!(model.requests().len(), number + 1, "nothing is asked about a link");
+    }
+    hall.end().await;
+}
+
+#[tokio::test]
 async fn failures_keep_their_shape() {
     let model = ModelServer::answering(Chunking::Whole, |_| Turn::status(401, r#"{"error":{"message":"no key"}}"#));
     let hall = Hall::open(Tree::new(), &open_to_programs(&model, json!({}))).await;
@@ -253,7 +282,7 @@ async fn failures_keep_their_shape() {
     assert!(failed.body.ends_with("data: [DONE]\n\n"));
     let unknown = post(&hall, CHAT, &json!({"model": "openclaw:nobody", "messages": question("x")["messages"]})).await;
     assert_eq!((unknown.status, &unknown.json()["error"]["type"]), (400, &json!("invalid_request_error")));
-    let large = announce(hall.running.address, CHAT, &format!("Bearer {TOKEN}"), 1024 * 1024 + 1).await;
+    let large = announce(hall.running.address, CHAT, &format!("Bearer {TOKEN}"), 20 * 1024 * 1024 + 1).await;
     assert_eq!((large.status, &large.json()["error"]["message"]), (413, &json!("Payload too large")));
     let wrong = [("authorization", "Bearer wrong")];
     let wrong = ask(hall.running.address, "POST", CHAT, &wrong, "{}").await;
