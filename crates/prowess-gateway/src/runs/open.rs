@@ -16,6 +16,7 @@ use prowess_host::{Opened, Parts, Reads, View, Wanted, agent, skills};
 use serde_json::Value;
 use thiserror::Error;
 
+use super::subagents::DEPTH_CEILING;
 use crate::agents::AgentHome;
 use crate::gateway::Gateway;
 
@@ -87,7 +88,8 @@ impl Open {
         let wanted = wanted(key, asked, &entry);
         let is_full = is_full(&entry, config);
         let watches = config["skills"]["load"]["watch"] != false;
-        let narrowed = || Some(skills(&view.with_channel(session_skills(config, key.rest())?)));
+        let place = place(gateway, key);
+        let narrowed = || Some(skills(&view.with_channel(session_skills(config, place.rest())?)));
         if let Some(old) = old {
             if old.config == *config && old.wanted == wanted {
                 if watches
@@ -141,6 +143,21 @@ impl Open {
         let config = view.context.config.tree().clone();
         Ok(Self { conversation, is_full: false, home, own_skills, view: Arc::clone(view), config, wanted })
     }
+}
+
+/// The session whose channel this one belongs to: a sub-agent works for another session, and has no more than that one.
+fn place(gateway: &Gateway, key: &SessionKey) -> SessionKey {
+    let mut place = key.clone();
+    for _ in 0..=DEPTH_CEILING {
+        if !place.is_subagent() {
+            break;
+        }
+        let entry = gateway.agents.store(place.agent()).ok().and_then(|store| store.entry(&place).ok().flatten());
+        let parent = entry.and_then(|entry| SessionKey::parse(entry["spawnedBy"].as_str()?));
+        let Some(parent) = parent else { break };
+        place = parent;
+    }
+    place
 }
 
 /// What is asked for now comes before what the session was told to keep to.

@@ -21,7 +21,7 @@ const MAX_DEPTH: u64 = 1;
 const MAX_CHILDREN: u64 = 5;
 
 /// What the configuration can raise them to.
-const DEPTH_CEILING: u64 = 5;
+pub(super) const DEPTH_CEILING: u64 = 5;
 const CHILDREN_CEILING: u64 = 50;
 
 /// The longest task, in bytes.

@@ -1,6 +1,8 @@
 //! Sub-agents: can a session have others work for it, and only as far as it may?
 
 use prowess_agent::news::NOTICE;
+use prowess_agent::session::{Sessions, note};
+use prowess_gateway::client::Event;
 use prowess_testkit::{Chunking, Heard, ModelServer, RecordedRequest, Tree, Turn};
 use serde_json::{Value, json};
 
@@ -63,6 +65,34 @@ async fn a_sub_agent_does_its_task_and_wakes_who_asked() {
 
     let children = client.call("sessions.list", json!({"spawnedBy": "agent:main:main"})).await.expect("a list");
     assert_eq!((&children["count"], &children["sessions"][0]["label"]), (&json!(1), &json!("counter")));
+    hall.end().await;
+}
+
+#[tokio::test]
+async fn a_sub_agent_has_only_the_skills_of_the_channel_that_it_works_for() {
+    let skill = |name: &str| format!("---\nname: {name}\ndescription: what {name} does\n---\n");
+    let place = |name: &str| format!(".openclaw/workspace/skills/{name}/SKILL.md");
+    let tree = Tree::new().file(&place("alpha"), skill("alpha")).file(&place("beta"), skill("beta"));
+    let model = delegating(json!({"task": "do the task"}));
+    let lists = json!({"channels": {"telegram": {"groups": {"-9": {"skills": ["alpha"]}}}}});
+    let hall = Hall::open(tree, &config(&model, lists)).await;
+    let client = hall.operator().await;
+    let mut ears = Ears::of(&client);
+    for (session, expected) in [("agent:main:telegram:group:-9", &["alpha"][..]), ("main", &["alpha", "beta"])] {
+        let params = json!({"sessionKey": session, "message": "delegate it", "idempotencyKey": session});
+        client.call("chat.send", params).await.expect("started");
+        let is_told = |event: &Event| event.payload["state"] == "final" && words(event) == "My sub-agent found 42.";
+        let heard = ears.until("the news", is_told).await;
+        let is_child = |key: &&str| key.contains(":subagent:");
+        let key =
+            heard.iter().filter_map(|event| event.payload["sessionKey"].as_str()).find(is_child).expect("a child");
+        let stored = Sessions::new(&hall.tree.path(".openclaw"), "main").read(key).expect("a transcript");
+        // A sub-agent is told of no skills, but it can call and read those that it has.
+        let noted = stored.entries.iter().find(|entry| entry["customType"] == note::SKILLS).expect("its skills");
+        let noted = noted["data"]["skills"].as_array().expect("skills");
+        let has = |name: &&str| noted.iter().any(|skill| skill["name"] == *name);
+        assert_eq!(["alpha", "beta"].into_iter().filter(has).collect::<Vec<_>>(), expected, "{session}");
+    }
     hall.end().await;
 }
 
