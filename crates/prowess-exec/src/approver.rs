@@ -10,7 +10,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use prowess_policy::{Answer, Judgment, Objection, Question, is_read_only, shown};
+use prowess_policy::{Answer, Denied, Judgment, Objection, Question, is_read_only, shown};
 
 use line::Line;
 
@@ -47,6 +47,20 @@ pub trait Approver: Send + Sync {
         let _ = question;
         Box::pin(std::future::ready(None))
     }
+
+    /// Why there is nobody who could be asked, if that is so, and what to do about it.
+    fn nobody(&self) -> Option<&'static str> {
+        None
+    }
+}
+
+/// Why what needs approval is denied when no answer came.
+#[must_use]
+pub fn unanswered(approver: &dyn Approver) -> String {
+    match approver.nobody() {
+        Some(why) => format!("needs approval, and there is nobody to ask: {why}"),
+        None => Denied::Unanswered.to_string(),
+    }
 }
 
 /// A question about a command that another machine would run.
@@ -75,6 +89,10 @@ impl Approver for Nobody {
     fn ask<'a>(&'a self, _question: &'a Question) -> Pin<Box<dyn Future<Output = Option<Answer>> + Send + 'a>> {
         Box::pin(std::future::ready(None))
     }
+
+    fn nobody(&self) -> Option<&'static str> {
+        Some("this program has no terminal; start it at a terminal, or allow the command beforehand")
+    }
 }
 
 /// Says yes, once, to commands that [only read](is_read_only), and leaves all else to somebody else.
@@ -102,6 +120,10 @@ impl<A: Approver> Approver for ReadOnly<A> {
     ) -> Pin<Box<dyn Future<Output = Option<RemoteAnswer>> + Send + 'a>> {
         self.0.ask_remote(question)
     }
+
+    fn nobody(&self) -> Option<&'static str> {
+        self.0.nobody()
+    }
 }
 
 impl<T: Approver + ?Sized> Approver for Arc<T> {
@@ -121,6 +143,10 @@ impl<T: Approver + ?Sized> Approver for Arc<T> {
         question: &'a RemoteQuestion,
     ) -> Pin<Box<dyn Future<Output = Option<RemoteAnswer>> + Send + 'a>> {
         self.as_ref().ask_remote(question)
+    }
+
+    fn nobody(&self) -> Option<&'static str> {
+        self.as_ref().nobody()
     }
 }
 
@@ -171,6 +197,13 @@ impl Terminal {
     #[must_use]
     pub fn put(&self, spoken: Spoken) -> Pin<Box<dyn Future<Output = Option<Answer>> + Send + 'static>> {
         self.talk(move |line| converse(&spoken, line))
+    }
+
+    /// Waits until no question has the terminal. One that was dropped a moment ago may still be about to read from it.
+    pub async fn released(&self) {
+        let files = Arc::clone(&self.line);
+        // It is released, too, if the thread that had it panicked.
+        let _ = tokio::task::spawn_blocking(move || drop(files.lock().unwrap_or_else(PoisonError::into_inner))).await;
     }
 
     /// Has the terminal for one conversation, in a thread that may wait. The time for an answer begins when the question

@@ -18,7 +18,7 @@ use prowess_policy::{
     Request, Rules, SandboxChoice, Shell, SkillBin,
 };
 
-use crate::approver::Approver;
+use crate::approver::{Approver, unanswered};
 use crate::audit::{Audit, Ending, Note, now};
 use crate::exec_tool::{self, Background, Defaults, ExecCall, NAME, Plan, Workdir, preflight};
 use crate::job::{Handle, Input, Leftovers, Runner, Start};
@@ -305,7 +305,10 @@ impl Exec {
                     Some(answer) => question.answer(answer),
                     None => question.unanswered().map(|permit| (permit, Vec::new())),
                 };
-                answered.map(|(permit, grants)| (permit, grants, answer)).map_err(|why: Denied| why.to_string())
+                answered.map(|(permit, grants)| (permit, grants, answer)).map_err(|why| match why {
+                    Denied::Unanswered => unanswered(approver),
+                    Denied::ByPerson | Denied::NotForGood(_) => why.to_string(),
+                })
             }
             Err(_) => Err("the rules do not allow it".to_owned()),
         };

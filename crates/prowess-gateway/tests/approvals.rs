@@ -140,7 +140,7 @@ async fn a_question_may_be_named_by_its_beginning() {
 async fn without_anybody_to_ask_nothing_waits_and_nothing_runs() {
     let room = Room::open(Tree::new()).await;
     let result = Turn::of(&room).here("touch ran").await;
-    assert!(result.is_error && result.text().contains("nobody answered"), "{}", result.text());
+    assert!(result.is_error && result.text().contains("nobody to ask"), "{}", result.text());
     assert!(!room.tree.root().join(".openclaw/workspace/ran").exists());
     room.running.end().await;
 }

@@ -158,7 +158,7 @@ async fn a_turn_asks_here_for_what_runs_there_and_always_means_always() {
     let machine = Machine::join(&room, home(&allowing(&[]), &[("tool", "echo did $1")])).await;
     let turn = Turn::of(&room);
     let nobody = turn.there("tool a").await;
-    assert!(nobody.is_error && nobody.text().contains("nobody answered"), "{}", nobody.text());
+    assert!(nobody.is_error && nobody.text().contains("nobody to ask"), "{}", nobody.text());
     {
         let person = Person::who_says(&room, "deny").await;
         let denied = turn.there("tool a").await;

@@ -148,6 +148,10 @@ impl Approver for Unspun {
     ) -> Pin<Box<dyn Future<Output = Option<Consent>> + Send + 'a>> {
         Box::pin(async move { Hush::new(&self.printer).until(self.approver.ask_tool(question)).await })
     }
+
+    fn nobody(&self) -> Option<&'static str> {
+        self.approver.nobody()
+    }
 }
 
 /// Keeps the spinner away for as long as it lives, also when nobody waits for the answer any more.

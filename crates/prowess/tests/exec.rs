@@ -105,7 +105,7 @@ fn run_ends_as_the_command_ends() {
 #[test]
 fn without_a_terminal_nobody_is_asked_and_nothing_runs() {
     let home = prowess();
-    home.go("exec run -- touch x").code(1).err_has("nobody answered").err_has("prowess approvals allow");
+    home.go("exec run -- touch x").code(1).err_has("nobody to ask").err_has("prowess approvals allow");
     let result = home.go("exec run --json -- touch x").code(1).json();
     assert_eq!(result["isError"], true);
     assert!(!home.path("work/x").exists());

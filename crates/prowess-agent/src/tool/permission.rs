@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use prowess_exec::ToolResult;
-use prowess_exec::approver::{Change, Consent, MAX_SHOWN, Passage, ToolQuestion};
+use prowess_exec::approver::{Change, Consent, MAX_SHOWN, Passage, ToolQuestion, unanswered};
 use prowess_policy::Script;
 use prowess_policy::script::{Redirect, RedirectKind, Segment, Word};
 use prowess_skills::Skill;
@@ -95,10 +95,10 @@ pub(crate) async fn ask(scope: &Scope<'_>, wish: Wish<'_>, why: &str) -> Result<
         match scope.approver.ask_tool(&question).await {
             Some(Consent::Given) => return Ok(()),
             Some(Consent::Refused) => "the user said no. Do not try it another way; ask what to do.",
-            None => {
-                "needs approval, and nobody answered. Do without it, or have the operator do it or answer at a \
-                 terminal (prowess chat)."
-            }
+            None => &format!(
+                "{}. Do without it, or have the operator do it or answer at a terminal (prowess chat).",
+                unanswered(scope.approver)
+            ),
         }
     };
     let summary = cut(&question.summary);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use prowess_agent::session::SessionKey;
-use prowess_exec::approver::{Approver, RemoteAnswer, RemoteQuestion};
+use prowess_exec::approver::{Approver, RemoteAnswer, RemoteQuestion, unanswered};
 use prowess_exec::exec_tool::{Background, Defaults, ExecCall, NAME, Plan};
 use prowess_exec::remote::Remote;
 use prowess_exec::{Setting, ToolResult};
@@ -203,7 +203,8 @@ impl NodeExec {
             request["skillVariables"] = vars.keys().map(|name| shown(name).to_string()).collect();
         }
         let answered = approver.ask_remote(&RemoteQuestion { request, once_only }).await;
-        let RemoteAnswer { id: run, answer } = answered.ok_or("exec denied: needs approval, and nobody answered")?;
+        let RemoteAnswer { id: run, answer } =
+            answered.ok_or_else(|| format!("exec denied: {}", unanswered(approver)))?;
         let decision = Decision::of(answer);
         if decision == Decision::Deny {
             return Err("exec denied: denied by the user".to_owned());

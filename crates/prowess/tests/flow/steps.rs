@@ -82,7 +82,7 @@ pub(crate) fn the_command_has_run(request: &RecordedRequest, home: &Prowess) {
 pub(crate) fn the_command_was_refused(request: &RecordedRequest) {
     let heard = request.heard();
     let Some(Heard::Result(said)) = heard.last() else { panic!("no result at the end: {heard:?}") };
-    assert!(!said.contains(FORECAST) && said.contains("nobody answered"), "{said}");
+    assert!(!said.contains(FORECAST) && said.contains("nobody to ask"), "{said}");
 }
 
 /// The answer is printed, and with it which skill was used and what was called.
