@@ -267,9 +267,14 @@ fn a_refusal_says_what_would_allow_it() {
     let messages = Talk { exec: by_list, ..Talk::new(all_bundled(), Act::Run) }.say("weather in Shanghai");
     let answer = last(&messages);
     assert!(answer.contains("was refused and did not run") && !answer.contains("approvals allow"), "{answer}");
-    let pending = |_: &str| ("Approval required (id 1).".to_owned(), false, json!({"status": "approval-pending"}));
+    let pending = |_: &str| {
+        let details = json!({"status": "approval-pending", "approvalSlug": "0a1b2c3d"});
+        ("The command waits for a person. Do not run it again.".to_owned(), false, details)
+    };
     let messages = Talk { exec: pending, ..Talk::new(all_bundled(), Act::Run) }.say("weather in Shanghai");
-    assert!(last(&messages).contains("is waiting for your approval"), "{}", last(&messages));
+    let answer = last(&messages);
+    let is_for_people = answer.contains("prowess approvals resolve 0a1b2c3d") && !answer.contains("Do not run it again");
+    assert!(answer.contains("is waiting for your approval") && is_for_people, "{answer}");
 }
 
 #[test]

@@ -199,7 +199,11 @@ fn outcome(call: &ToolCall, reply: &ToolReply) -> String {
     let ran = block("bash", command);
     let output = block("text", &ends(told));
     if status == "approval-pending" {
-        return format!("The command is waiting for your approval and has not run yet:\n\n{ran}\n\n{told}");
+        let slug = reply.details.as_ref().and_then(|details| details["approvalSlug"].as_str()).unwrap_or("ID");
+        return format!(
+            "The command is waiting for your approval and has not run yet:\n\n{ran}\n\nAnswer on the page, or with \
+             `prowess approvals resolve {slug} allow-once`."
+        );
     }
     if reply.is_error && told.contains("exec denied") {
         // What a skill's list of tools leaves out, no approval of a program lets in.
