@@ -204,6 +204,22 @@ impl Conversation {
         self.news.extend(news);
     }
 
+    /// Adds news to what was said, without a turn. It is on disk when this returns.
+    pub fn record(&mut self, news: News) -> Result<(), SaveError> {
+        self.close_calls()?;
+        news.messages().into_iter().try_for_each(|message| self.push(message))
+    }
+
+    /// Whether the result of the command that waited for this approval is among the messages.
+    #[must_use]
+    pub fn has_late_result(&self, approval: &str) -> bool {
+        let details = self.messages.iter().filter_map(|message| match message {
+            Message::ToolResult(reply) => reply.details.as_ref(),
+            Message::User(_) | Message::Assistant(_) => None,
+        });
+        details.into_iter().any(|details| details["late"] == true && details["approvalId"] == approval)
+    }
+
     /// Adds all news, and what ended in the background, to what was said. Says whether there was any.
     pub(crate) fn push_news(&mut self) -> Result<bool, SaveError> {
         let mut news = std::mem::take(&mut self.news);

@@ -32,7 +32,7 @@ use crate::metrics::Metrics;
 use crate::nodes::{NodeExec, Nodes, Wake};
 use crate::pairing::{Pairing, fresh_token};
 use crate::presence::Presence;
-use crate::runs::{GRACE, JournalError, Runs, WAIT};
+use crate::runs::{GRACE, JournalError, Runs, WAIT, settle_owed};
 use crate::settings::{Auth, Settings, SettingsError};
 use crate::telemetry::{Telemetry, TelemetrySettings};
 use crate::throttle::Allowance;
@@ -190,6 +190,7 @@ impl Gateway {
         let gateway = Arc::new(Self::new(foundation, &options)?);
         gateway.tasks.spawn(agents::tell_changes(Arc::clone(&gateway), newcomers));
         gateway.nodes.on_wake(wake(&gateway));
+        settle_owed(&gateway);
         if let Some(exporter) = exporter {
             gateway.tasks.spawn(exporter.run());
         }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::Value;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 
-pub(crate) use members::{DELTAS, EVERY_SESSION, MAX_FOLLOWED};
+pub(crate) use members::{DELTAS, EVERY_SESSION, MAX_FOLLOWED, WHOLE_REPLIES};
 pub(crate) use outbox::{Batch, Farewell, Mail, Out, Outbox, Piece, Urgency};
 
 use members::Members;

@@ -48,5 +48,5 @@ pub use files::FileError;
 pub use gateway::{Gateway, Options, Running, StartError};
 pub use identity::{Identity, IdentityError};
 pub use limits::Limits;
-pub use runs::JournalError;
+pub use runs::{JournalError, is_running_in};
 pub use tls::Fingerprint;

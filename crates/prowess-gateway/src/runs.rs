@@ -13,6 +13,7 @@ mod known;
 mod later;
 pub(crate) mod listing;
 mod open;
+mod owed;
 mod stop_words;
 mod subagents;
 mod teller;
@@ -35,9 +36,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub(crate) use desk::Begin;
-pub use journal::JournalError;
+pub use journal::{JournalError, is_running_in};
 pub(crate) use known::{Ended, How, Run, State, Why};
-pub(crate) use later::WAIT;
+pub(crate) use later::{WAIT, settle_owed};
 pub(crate) use open::Asked;
 pub(crate) use stop_words::means_stop;
 pub(crate) use teller::{Ear, TOOL_EVENTS, Teller};
@@ -49,6 +50,7 @@ use background::Attended;
 use desk::{Letter, Order, Unread};
 use journal::Journal;
 use known::Known;
+use owed::OwedResults;
 use subagents::Children;
 use ticket::Ticket;
 
@@ -60,6 +62,9 @@ const MAX_DESKS: usize = 1_024;
 
 /// How many turns run at once, unless `agents.defaults.maxConcurrent` says otherwise.
 const MAX_TURNS: usize = 256;
+
+/// How much of images waits for turns to begin, in KiB of base64.
+const MAX_IMAGE_KIB: usize = 256 * 1024;
 
 /// How many pieces of news wait for a session, and how long each may be, in characters.
 const MAX_NEWS: usize = 64;
@@ -84,10 +89,23 @@ pub(crate) struct Runs {
     attended: Attended,
     unheard: Unheard,
     places: Arc<Semaphore>,
+    /// Room for the images of turns that wait or run, in KiB.
+    image_room: Arc<Semaphore>,
     /// Commands that outlived their turn, by the session that waits for them.
-    left: Mutex<Vec<(SessionKey, AbortHandle)>>,
+    left: Mutex<Vec<(Left, AbortHandle)>>,
+    /// Those of them whose sessions have no result yet.
+    owed: Arc<OwedResults>,
     closing: CancellationToken,
     tasks: TaskTracker,
+}
+
+/// A command that outlived its turn.
+struct Left {
+    key: SessionKey,
+    /// The run that made the call.
+    run: Option<String>,
+    /// Ends it; its session is told.
+    stop: CancellationToken,
 }
 
 /// Where letters for a session go.
@@ -166,7 +184,9 @@ impl Runs {
             attended: Attended::default(),
             unheard: Unheard::default(),
             places: Arc::new(Semaphore::new(places.unwrap_or(MAX_TURNS).clamp(1, MAX_TURNS))),
+            image_room: Arc::new(Semaphore::new(MAX_IMAGE_KIB)),
             left: Mutex::default(),
+            owed: Arc::new(OwedResults::open(&state_dir.join("gateway"))),
             closing: CancellationToken::new(),
             tasks: TaskTracker::new(),
         })
@@ -192,6 +212,7 @@ impl Runs {
         }
         // Once it is in the journal it has to run, so there is a place for it first.
         let place = self.place_for_letter(gateway, &key)?;
+        let image_room = self.room_for(&asked)?;
         let (ticket, accepted) = match self.ticket(gateway, &id, &key) {
             Ok(ticket) => ticket,
             // Another client may have asked for it at the same moment.
@@ -202,9 +223,19 @@ impl Runs {
         };
         let run = Arc::clone(ticket.run());
         join(&run);
-        let order = Order { ticket, accepted: accepted.clone(), text, asked, begin, ear };
+        let order = Order { ticket, accepted: accepted.clone(), text, asked, begin, ear, _image_room: image_room };
         place.send(Letter::Turn(Box::new(order)));
         Ok(Enqueued { started: Started::New(run), accepted: Some(accepted) })
+    }
+
+    /// Room for the images of a turn, until it is over.
+    fn room_for(&self, asked: &Asked) -> Result<Option<OwnedSemaphorePermit>, Refusal> {
+        let kib = asked.images.iter().map(|image| image.data.len()).sum::<usize>().div_ceil(1024);
+        let Some(kib) = u32::try_from(kib).ok().filter(|kib| *kib > 0) else { return Ok(None) };
+        Arc::clone(&self.image_room).try_acquire_many_owned(kib).map(Some).map_err(|_| {
+            let why = "too many images are waiting for their turns; wait until some are done, or send smaller ones";
+            Refusal::unavailable(why).retry_after(1_000)
+        })
     }
 
     /// The run of that name, if it is remembered.
@@ -217,11 +248,10 @@ impl Runs {
         self.known.open(key).into_iter().find(|run| matches!(run.state(), State::Running(_)))
     }
 
-    /// Who tells of the runs that are under way, in one session or in all of them.
-    pub(crate) fn running(&self, key: Option<&str>) -> Vec<Arc<Teller>> {
-        let mut open = self.known.all_open();
-        open.retain(|run| key.is_none_or(|key| run.key.to_string() == key));
-        open.iter().filter_map(|run| run.teller()).collect()
+    /// The runs that are under way: the key of each session, and who tells of the run.
+    pub(crate) fn running(&self) -> Vec<(String, Arc<Teller>)> {
+        let open = self.known.all_open();
+        open.iter().filter_map(|run| Some((run.key.to_string(), run.teller()?))).collect()
     }
 
     /// Ends the runs of a session, and of the sub-agents that it started. Says which.
@@ -238,7 +268,9 @@ impl Runs {
 
     /// The runs of a session that go on or wait for their turn.
     pub(crate) fn open_in(&self, key: &SessionKey) -> Vec<String> {
-        self.known.open(key).iter().map(|run| run.id.clone()).collect()
+        let open = self.known.open(key);
+        // The journal may not have heard yet of one whose end clients were told.
+        open.iter().filter(|run| !run.is_told_over()).map(|run| run.id.clone()).collect()
     }
 
     /// Lets the model of a session know of something. If nobody speaks with it, a turn begins for that.
@@ -272,23 +304,46 @@ impl Runs {
         Some(desk.letters.clone())
     }
 
+    /// Adds what came of something to the transcript of a session, without a turn.
+    fn record(&self, gateway: &Arc<Gateway>, key: &SessionKey, news: News) {
+        if let Err(refusal) = self.post(gateway, key, Letter::Record(Box::new(news))) {
+            tracing::warn!(session = %key, "a result could not be delivered: {}", refusal.message);
+        }
+    }
+
     /// Carries `work` on for a session that no longer waits for it in a turn.
-    fn leave(&self, key: &SessionKey, work: impl Future<Output = ()> + Send + 'static) {
-        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-        left.retain(|(_, work)| !work.is_finished());
-        left.push((key.clone(), self.tasks.spawn(work).abort_handle()));
+    fn leave(&self, left: Left, work: impl Future<Output = ()> + Send + 'static) {
+        let mut all = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|(_, work)| !work.is_finished());
+        all.push((left, self.tasks.spawn(work).abort_handle()));
+    }
+
+    /// Ends the commands that turns of a session, or one of its runs, left behind. Questions that wait are taken back.
+    /// Says to which runs they belong.
+    pub(crate) fn stop_left(&self, key: &SessionKey, run: Option<&str>) -> Vec<String> {
+        let all = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_meant = |left: &Left| left.key == *key && run.is_none_or(|run| left.run.as_deref() == Some(run));
+        let mut runs = Vec::new();
+        for (left, _) in all.iter().filter(|(left, work)| is_meant(left) && !work.is_finished()) {
+            left.stop.cancel();
+            runs.extend(left.run.clone().filter(|run| !runs.contains(run)));
+        }
+        runs
     }
 
     /// Ends what was left behind by the turns of a session that is over. A question that waits is taken back.
-    fn withdraw(&self, key: &SessionKey) {
-        let left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-        left.iter().filter(|(of, _)| of == key).for_each(|(_, work)| work.abort());
+    async fn withdraw(&self, key: &SessionKey) {
+        {
+            let left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+            left.iter().filter(|(left, _)| left.key == *key).for_each(|(_, work)| work.abort());
+        }
+        self.owed.forget(key).await;
     }
 
     /// Begins a new session behind `key`, after what goes on there was ended.
     pub(crate) async fn renew(&self, gateway: &Arc<Gateway>, key: &SessionKey) -> Result<Begun, Refusal> {
         self.stop_session(key, Why::Asked);
-        self.withdraw(key);
+        self.withdraw(key).await;
         self.children.disown(key);
         self.request(gateway, key, Letter::Renew).await
     }
@@ -301,7 +356,7 @@ impl Runs {
         transcripts: Transcripts,
     ) -> Result<Removed, Refusal> {
         self.stop_session(key, Why::Asked);
-        self.withdraw(key);
+        self.withdraw(key).await;
         self.children.disown(key);
         self.request(gateway, key, |reply| Letter::Remove(transcripts, reply)).await
     }
@@ -482,4 +537,40 @@ fn printable(text: &str) -> String {
         shown.push('…');
     }
     shown
+}
+
+#[cfg(test)]
+mod tests {
+    use prowess_agent::image::Image;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_run_whose_end_was_told_is_not_open() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let runs = Runs::open(dir.path(), &json!({})).expect("runs");
+        let key = SessionKey::new("main", "main");
+        let known::Begun::New(run) = runs.known.begin("a", &key) else { panic!("it is new") };
+        run.begin();
+        assert_eq!(runs.open_in(&key), ["a"]);
+        run.tell_over();
+        assert!(runs.open_in(&key).is_empty() && !run.is_over(), "the journal has not heard of it yet");
+    }
+
+    #[test]
+    fn images_that_wait_have_a_bound_together() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let runs = Runs::open(dir.path(), &json!({})).expect("runs");
+        let image = Image { data: "x".repeat(MAX_IMAGE_KIB * 1024 / 4), mime_type: "image/png".to_owned() };
+        let asked = Asked { images: Arc::new(vec![image.clone(), image.clone(), image]), ..Asked::default() };
+        let first = runs.room_for(&asked).expect("there is room");
+        assert!(first.is_some() && runs.room_for(&asked).is_err());
+        assert!(
+            runs.room_for(&Asked::default()).is_ok_and(|room| room.is_none()),
+            "without images there is always room"
+        );
+        drop(first);
+        assert!(runs.room_for(&asked).is_ok());
+    }
 }

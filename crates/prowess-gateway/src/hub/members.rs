@@ -12,6 +12,9 @@ use crate::scope::Role;
 /// The capability of a client that wants each piece of text once.
 pub(crate) const DELTAS: &str = "event-deltas";
 
+/// The capability of a client whose runs say nothing of a reply before it is complete: a broken reply is asked for again.
+pub(crate) const WHOLE_REPLIES: &str = "whole-replies";
+
 /// How many sessions one client may follow.
 pub(crate) const MAX_FOLLOWED: usize = 4_096;
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use prowess_agent::Delivery;
 use prowess_agent::image::{self, Image};
 use prowess_agent::model::Thinking;
 use prowess_agent::session::{SessionKey, agent_id};
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 use super::{Answer, Ask, Method, method};
 use crate::aside::blocking;
 use crate::gateway::Gateway;
-use crate::hub::MAX_FOLLOWED;
+use crate::hub::{MAX_FOLLOWED, WHOLE_REPLIES};
 use crate::params::{
     ANY, ANY_TEXT, BOOL, Shape, TEXT, choice, integer_from, list, object, optional, required, shape, text_up_to,
 };
@@ -75,10 +76,10 @@ const IDENTITY: Shape = shape(&[optional("agentId", TEXT), optional("sessionKey"
 const WAIT: Shape = shape(&[required("runId", TEXT), optional("timeoutMs", integer_from(0))]);
 
 /// Runs a turn. Says that it was accepted, and what came of it when it is over.
-async fn agent(mut ask: Ask) -> Answer {
+async fn agent(ask: Ask) -> Answer {
     AGENT.check("agent", ask.params())?;
     refuse_delivery(ask.params())?;
-    let images = Arc::new(images(ask.params())?);
+    let (mut ask, images) = with_images(ask).await?;
     let id = text(ask.params(), "idempotencyKey").unwrap_or_default();
     let conn = hears_of_tools(&ask);
     let run = if let Some(known) = ask.gateway.runs.get(&id) {
@@ -98,7 +99,7 @@ async fn agent(mut ask: Ask) -> Answer {
             seconds: params["timeout"].as_u64(),
             extra: text(params, "extraSystemPrompt"),
             images,
-            ..Asked::default()
+            delivery: delivery(&ask),
         };
         let wish = Wish { id, key, text: message, asked, begin, conn, ear: None };
         let enqueued = ask.gateway.runs.enqueue(&ask.gateway, wish)?;
@@ -237,8 +238,16 @@ pub(super) fn thinking(params: &Value) -> Result<Option<Thinking>, Refusal> {
     })
 }
 
+/// The images among the attachments of a request. They are decoded on a thread of their own.
+pub(super) async fn with_images(ask: Ask) -> Result<(Ask, Arc<Vec<Image>>), Refusal> {
+    if ask.params()["attachments"].as_array().is_none_or(Vec::is_empty) {
+        return Ok((ask, Arc::default()));
+    }
+    blocking(move || images(ask.params()).map(|images| (ask, Arc::new(images)))).await?
+}
+
 /// The images among the attachments. What is no image is refused, so that nothing is left out in silence.
-pub(super) fn images(params: &Value) -> Result<Vec<Image>, Refusal> {
+fn images(params: &Value) -> Result<Vec<Image>, Refusal> {
     let mut images = Vec::new();
     for (place, attachment) in params["attachments"].as_array().into_iter().flatten().enumerate() {
         let name = text(attachment, "fileName").unwrap_or_else(|| format!("attachment {}", place + 1));
@@ -273,6 +282,11 @@ fn without_effect(params: &Value) -> Vec<&'static str> {
 /// The connection, if it can show what tools do and does not hear of that by following the session.
 pub(super) fn hears_of_tools(ask: &Ask) -> Option<String> {
     (ask.guest.has(TOOL_EVENTS) && !ask.guest.wants_deltas()).then(|| ask.guest.conn.clone())
+}
+
+/// When the client is told of a reply.
+pub(super) fn delivery(ask: &Ask) -> Delivery {
+    if ask.guest.has(WHOLE_REPLIES) { Delivery::Whole } else { Delivery::Live }
 }
 
 /// A client that starts a run follows its session, if the client follows sessions at all.

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use prowess_agent::message::Message;
+use prowess_agent::session::SessionKey;
 use serde_json::{Value, json};
 
-use super::agent::{follow, hears_of_tools, images, message, text, thinking};
+use super::agent::{delivery, follow, hears_of_tools, message, text, thinking, with_images};
 use super::{Answer, Ask, Method, method};
 use crate::aside::blocking;
 use crate::hub::{Audience, Urgency};
@@ -90,9 +91,9 @@ async fn history(ask: Ask) -> Answer {
 }
 
 /// Says something. The answer comes as events.
-async fn send(mut ask: Ask) -> Answer {
+async fn send(ask: Ask) -> Answer {
     SEND.check("chat.send", ask.params())?;
-    let images = Arc::new(images(ask.params())?);
+    let (mut ask, images) = with_images(ask).await?;
     let said = said(ask.params()["message"].as_str().unwrap_or_default(), images.is_empty())?;
     let (gateway, name) = (Arc::clone(&ask.gateway), text(ask.params(), "sessionKey").unwrap_or_default());
     let (key, is_blocked) = blocking(move || {
@@ -105,14 +106,15 @@ async fn send(mut ask: Ask) -> Answer {
         return Err(Refusal::invalid("send blocked by session policy"));
     }
     if means_stop(&said) {
-        let stopped = ask.gateway.runs.stop_session(&key, Why::Said);
+        let stopped = stop(&ask, &key, Why::Said);
         return Ok(json!({"ok": true, "aborted": !stopped.is_empty(), "runIds": stopped}));
     }
     follow(&ask, &key)?;
     let (said, begin) = message(said);
     let seconds = ask.params()["timeoutMs"].as_u64().map(|millis| millis.div_ceil(1_000));
     let id = text(ask.params(), "idempotencyKey").unwrap_or_default();
-    let asked = Asked { thinking: thinking(ask.params())?, seconds, images, ..Asked::default() };
+    let delivery = delivery(&ask);
+    let asked = Asked { thinking: thinking(ask.params())?, seconds, images, delivery, ..Asked::default() };
     let wish = Wish { id: id.clone(), key, text: said, asked, begin, conn: hears_of_tools(&ask), ear: None };
     let enqueued = ask.gateway.runs.enqueue(&ask.gateway, wish)?;
     // It has its place, so the next request may have one.
@@ -151,17 +153,27 @@ async fn abort(ask: Ask) -> Answer {
     let (gateway, name) = (Arc::clone(&ask.gateway), text(ask.params(), "sessionKey").unwrap_or_default());
     let key = blocking(move || gateway.agents.key(&name)).await??;
     let Some(id) = text(ask.params(), "runId") else {
-        let stopped = ask.gateway.runs.stop_session(&key, Why::Asked);
+        let stopped = stop(&ask, &key, Why::Asked);
         return Ok(json!({"ok": true, "aborted": !stopped.is_empty(), "runIds": stopped}));
     };
-    let Some(run) = ask.gateway.runs.get(&id).filter(|run| !run.is_over()) else {
-        return Ok(json!({"ok": true, "aborted": false, "runIds": []}));
-    };
-    if run.key != key {
+    let run = ask.gateway.runs.get(&id).filter(|run| !run.is_over());
+    if run.as_ref().is_some_and(|run| run.key != key) {
         return Err(Refusal::invalid("runId does not match sessionKey"));
     }
-    run.stop(Why::Asked);
-    Ok(json!({"ok": true, "aborted": true, "runIds": [id]}))
+    let mut stopped = ask.gateway.runs.stop_left(&key, Some(&id));
+    if let Some(run) = run {
+        run.stop(Why::Asked);
+        stopped = vec![id];
+    }
+    Ok(json!({"ok": true, "aborted": !stopped.is_empty(), "runIds": stopped}))
+}
+
+/// Ends the runs of a session, and commands that waited longer than their runs. Says which runs that concerns.
+fn stop(ask: &Ask, key: &SessionKey, why: Why) -> Vec<String> {
+    let mut stopped = ask.gateway.runs.stop_session(key, why);
+    let left = ask.gateway.runs.stop_left(key, None);
+    stopped.extend(left.into_iter().filter(|run| !stopped.contains(run)).collect::<Vec<_>>());
+    stopped
 }
 
 /// Adds something to a conversation in the model's name.

@@ -20,7 +20,7 @@ export function pending({ approval, text }) {
 }
 
 /** How a command ended whose approval came late. */
-export const outcome = (status, isError) => (["denied", "expired"].includes(status) ? status : isError ? "failed" : "completed");
+export const outcome = (status, isError) => (["denied", "expired", "interrupted"].includes(status) ? status : isError ? "failed" : "completed");
 
 /** The parts of a transcript. */
 export function read(messages) {

@@ -46,6 +46,8 @@ pub(super) enum Letter {
     News,
     /// This command has ended, which went on in the background.
     JobEnded(String),
+    /// The result of something that went on without a turn.
+    Record(Box<News>),
     /// Somebody says something in the model's name.
     Inject(String, Reply<(String, Message)>),
     /// The session begins anew.
@@ -66,6 +68,8 @@ pub(super) struct Order {
     pub(super) asked: Asked,
     pub(super) begin: Begin,
     pub(super) ear: Option<Ear>,
+    /// Its share of the room that all images have together, until it is over.
+    pub(super) _image_room: Option<OwnedSemaphorePermit>,
 }
 
 /// Whether a turn goes on with what was said before.
@@ -122,6 +126,7 @@ impl Desk {
             Letter::Turn(order) => self.turn(*order).await,
             Letter::News => self.tell_news().await,
             Letter::JobEnded(job) => self.tell_end_of(&job).await,
+            Letter::Record(news) => self.record(*news).await,
             // Who no longer waits for an answer does not get one.
             Letter::Inject(text, reply) => drop(reply.send(self.inject(&text).await)),
             Letter::Renew(reply) => drop(reply.send(self.renew().await)),
@@ -139,6 +144,27 @@ impl Desk {
             return self.forget_news();
         }
         self.speak_first().await;
+    }
+
+    /// Adds a result to the transcript, unless it is there.
+    async fn record(&mut self, news: News) {
+        let owed: Vec<String> = owed(&news).into_iter().collect();
+        if self.is_there().await {
+            if self.open.is_none()
+                && let Err(why) = self.ready(&CancellationToken::new(), &Asked::default(), Begin::GoOn).await
+            {
+                tracing::warn!(session = %self.key, "a result could not be added to the session: {why}");
+                return;
+            }
+            let Some(open) = &mut self.open else { return };
+            if !owed.iter().any(|approval| open.conversation.has_late_result(approval))
+                && let Err(error) = open.conversation.record(news)
+            {
+                tracing::warn!(session = %self.key, "a result could not be added to the session: {error}");
+                return;
+            }
+        }
+        self.gateway.runs.owed.settle(&owed).await;
     }
 
     /// A turn of its own, if the model has not heard of the end of `job` with another.
@@ -170,7 +196,7 @@ impl Desk {
         let id = uuid::Uuid::new_v4().to_string();
         let Ok((ticket, accepted)) = self.gateway.runs.ticket(&self.gateway, &id, &self.key) else { return };
         let (asked, begin) = (Asked::default(), Begin::GoOn);
-        self.turn(Order { ticket, accepted, text: String::new(), asked, begin, ear: None }).await;
+        self.turn(Order { ticket, accepted, text: String::new(), asked, begin, ear: None, _image_room: None }).await;
     }
 
     /// Whether the session is still there: one that was removed does not come back by itself.
@@ -187,7 +213,7 @@ impl Desk {
     }
 
     async fn turn(&mut self, order: Order) {
-        let Order { ticket, accepted, text, asked, begin, ear } = order;
+        let Order { ticket, accepted, text, asked, begin, ear, _image_room } = order;
         if accepted.await.is_err() {
             return;
         }
@@ -206,6 +232,7 @@ impl Desk {
         }
         let text = if text.is_empty() && begin == Begin::Anew { ANEW.to_owned() } else { text };
         let news = self.news_for(&text);
+        let settled: Vec<String> = news.iter().filter_map(owed).collect();
         let Some(open) = &mut self.open else { return };
         open.conversation.hear(news);
         if open.is_full {
@@ -227,6 +254,7 @@ impl Desk {
         self.gateway.telemetry.ended(span.map(|span| measured(said.as_ref().ok(), span)));
         let ended = match said {
             Ok(outcome) => {
+                self.gateway.runs.owed.settle(&settled).await;
                 count(&self.gateway, &outcome);
                 ended(&run, &outcome)
             }
@@ -327,6 +355,12 @@ async fn ticking<T>(teller: &Teller, turn: impl Future<Output = T>) -> T {
             _ = ticks.tick() => teller.tick(),
         }
     }
+}
+
+/// The approval of the command whose late result this is.
+fn owed(news: &News) -> Option<String> {
+    let approval = news.details["approvalId"].as_str().filter(|_| news.details["late"] == true);
+    approval.map(str::to_owned)
 }
 
 /// Puts a turn into the numbers.

@@ -98,7 +98,7 @@ fn show(mut message: Value) -> Value {
 fn state(details: &Value) -> Option<Value> {
     let status = match details["status"].as_str()? {
         "approval-pending" => "waiting",
-        status @ ("approved" | "denied" | "expired") if details["late"] == true => status,
+        status @ ("approved" | "denied" | "expired" | "interrupted") if details["late"] == true => status,
         _ => return None,
     };
     let mut state = json!({"status": status, "approvalId": details["approvalId"]});

@@ -80,6 +80,13 @@ pub enum JournalError {
     },
 }
 
+/// Whether a gateway runs with this state directory.
+#[must_use]
+pub fn is_running_in(state_dir: &Path) -> bool {
+    let path = state_dir.join("gateway").join("runs.lock");
+    path.exists() && matches!(Lock::acquire(&path, Duration::ZERO), Err(LockError::Held { .. }))
+}
+
 impl Journal {
     /// Opens the journal in `folder`, and ends what was left open. Gives back all runs that it knows of.
     pub(crate) fn open(folder: &Path) -> Result<(Self, Vec<Past>), JournalError> {

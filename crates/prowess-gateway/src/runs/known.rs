@@ -3,6 +3,7 @@
 //! A run is known by the name that whoever asked for it gave it, so that asking twice runs once.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -38,6 +39,8 @@ pub(crate) struct Run {
     waiting: Mutex<Vec<Value>>,
     /// Who tells of it, once it begins.
     teller: OnceLock<Weak<Teller>>,
+    /// Whether clients were told of its end.
+    is_told_over: AtomicBool,
     state: watch::Sender<State>,
 }
 
@@ -139,6 +142,7 @@ impl Run {
             ears: Mutex::default(),
             waiting: Mutex::default(),
             teller: OnceLock::new(),
+            is_told_over: AtomicBool::new(false),
             state: watch::Sender::new(state),
         }
     }
@@ -164,6 +168,16 @@ impl Run {
     /// Who tells of it, while it runs.
     pub(crate) fn teller(&self) -> Option<Arc<Teller>> {
         self.teller.get().and_then(Weak::upgrade)
+    }
+
+    /// Clients are told that it is over; the journal hears of it right after.
+    pub(super) fn tell_over(&self) {
+        self.is_told_over.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether clients were told that it is over.
+    pub(crate) fn is_told_over(&self) -> bool {
+        self.is_told_over.load(Ordering::Relaxed)
     }
 
     /// A command of it waits for a person; see [`prowess_agent::frame::waiting`].

@@ -22,8 +22,11 @@ use prowess_host::Around;
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
+use super::Left;
 use super::known::Run;
+use super::owed::OwedResult;
 use super::teller::TOOL_EVENTS;
 use crate::approvals::{Asked, Connected, Decision, Record};
 use crate::gateway::Gateway;
@@ -101,16 +104,25 @@ impl Tool for Patient {
             if let (Some(run), Some(waiting)) = (&run, frame::waiting(call.id, &pending)) {
                 run.begin_waiting(waiting);
             }
+            let owed = owed(&self.key, run.as_deref(), call, &record);
+            // From here on the transcript says that it waits, so whoever comes next has to know of it.
+            self.gateway.runs.owed.add(owed.clone()).await;
             let answer = self.gateway.approvals.listen(&record.id);
-            let (gateway, call_id) = (Arc::clone(&self.gateway), call.id.to_owned());
-            let mut late = Late { gateway, key: self.key.clone(), run, call: call_id, answer };
-            let arguments = call.arguments.clone();
-            self.gateway.runs.leave(&self.key, async move {
+            let mut late = Late { gateway: Arc::clone(&self.gateway), key: self.key.clone(), run, owed, answer };
+            let stop = CancellationToken::new();
+            let left = Left { key: self.key.clone(), run: late.owed.run_id.clone(), stop: stop.clone() };
+            self.gateway.runs.leave(left, async move {
                 let Some(running) = going.0.as_mut() else { return };
                 let closing = late.gateway.runs.closing();
-                // A gateway that ends has nobody left to tell.
-                if let Some(Ok(result)) = closing.run_until_cancelled(running).await {
-                    late.ended(&record, arguments, &result);
+                tokio::select! {
+                    biased;
+                    // The next gateway says that it was interrupted.
+                    () = closing.cancelled() => {}
+                    () = stop.cancelled() => {
+                        drop(going);
+                        late.stopped();
+                    }
+                    result = running => late.ended(&result.unwrap_or_else(|_| lost())),
                 }
             });
             pending
@@ -124,28 +136,33 @@ struct Late {
     key: SessionKey,
     /// The run that made the call.
     run: Option<Arc<Run>>,
-    call: String,
+    owed: OwedResult,
     /// The answer to the question, also when the question is long forgotten.
     answer: Option<Asked>,
 }
 
 impl Late {
     /// Tells clients and the model what came of the command.
-    fn ended(&mut self, record: &Record, arguments: Map<String, Value>, result: &ToolResult) {
-        if let Some(run) = &self.run {
-            run.end_waiting(&record.id);
-        }
+    fn ended(&mut self, result: &ToolResult) {
+        self.waits_no_longer();
         let status = self.status();
-        let details = json!({
-            "status": status,
-            "late": true,
-            "approvalId": record.id,
-            "toolCallId": self.call,
-            "exitCode": result.details["exitCode"],
-        });
-        self.tell(record, &details, result);
-        let news = News { arguments, details, is_error: result.is_error, ..News::of(EXEC, news(record, result)) };
+        let news = deliver(&self.gateway, &self.owed, status, result);
         self.gateway.runs.wake(&self.gateway, &self.key, news);
+    }
+
+    /// The person stopped it. Its session has the result at once, and no turn begins for it.
+    fn stopped(&self) {
+        self.waits_no_longer();
+        let result =
+            ToolResult::error(EXEC, "The user stopped it. If it was approved before that, it may have run in part.");
+        let news = deliver(&self.gateway, &self.owed, INTERRUPTED, &result);
+        self.gateway.runs.record(&self.gateway, &self.key, news);
+    }
+
+    fn waits_no_longer(&self) {
+        if let Some(run) = &self.run {
+            run.end_waiting(&self.owed.approval_id);
+        }
     }
 
     /// In one word, what became of the question.
@@ -156,30 +173,66 @@ impl Late {
             None => "expired",
         }
     }
+}
 
-    /// Tells the clients that follow the session, as the result of the call that was left waiting.
-    fn tell(&self, record: &Record, details: &Value, result: &ToolResult) {
-        let text: String = result.text().chars().take(MAX_TOLD).collect();
-        let key = self.key.to_string();
-        let payload = json!({
-            "runId": self.run.as_ref().map(|run| run.id.as_str()),
-            "sessionKey": key,
-            "stream": "tool",
-            "data": {
-                "phase": "result",
-                "name": EXEC,
-                "toolCallId": self.call,
-                "meta": record.request["command"],
-                "isError": result.is_error,
-                "late": true,
-                "status": details["status"],
-                "approvalId": record.id,
-                "result": {"content": [{"type": "text", "text": text}], "details": details},
-            },
-        });
-        let audience = Audience::Followers(&key, &[TOOL_EVENTS]);
-        self.gateway.hub.tell(audience, "agent", &payload, Urgency::Needed);
+/// The state of a command that ended without a result of its own.
+const INTERRUPTED: &str = "interrupted";
+
+/// What is kept of a call that waits.
+fn owed(key: &SessionKey, run: Option<&Run>, call: Call<'_>, record: &Record) -> OwedResult {
+    OwedResult {
+        session_key: key.to_string(),
+        run_id: run.map(|run| run.id.clone()),
+        tool_call_id: call.id.to_owned(),
+        approval_id: record.id.clone(),
+        command: record.request["command"].as_str().unwrap_or_default().to_owned(),
+        host: record.request["host"].as_str().unwrap_or("gateway").to_owned(),
+        arguments: call.arguments.clone(),
     }
+}
+
+/// Gives the sessions of commands that an earlier gateway left behind the result that is missing.
+pub(crate) fn settle_owed(gateway: &Arc<Gateway>) {
+    for owed in gateway.runs.owed.all() {
+        let Some(key) = SessionKey::parse(&owed.session_key) else { continue };
+        let why = "The gateway stopped before the command was done. If nobody had approved it, it has not run; otherwise \
+                   it may have run in part.";
+        let news = deliver(gateway, &owed, INTERRUPTED, &ToolResult::error(EXEC, why));
+        gateway.runs.record(gateway, &key, news);
+    }
+}
+
+/// Tells the clients that follow the session, as the result of the call that was left waiting. Makes the news for its
+/// model.
+fn deliver(gateway: &Gateway, owed: &OwedResult, status: &str, result: &ToolResult) -> News {
+    let details = json!({
+        "status": status,
+        "late": true,
+        "approvalId": owed.approval_id,
+        "toolCallId": owed.tool_call_id,
+        "exitCode": result.details["exitCode"],
+    });
+    let text: String = result.text().chars().take(MAX_TOLD).collect();
+    let payload = json!({
+        "runId": owed.run_id,
+        "sessionKey": owed.session_key,
+        "stream": "tool",
+        "data": {
+            "phase": "result",
+            "name": EXEC,
+            "toolCallId": owed.tool_call_id,
+            "meta": owed.command,
+            "isError": result.is_error,
+            "late": true,
+            "status": status,
+            "approvalId": owed.approval_id,
+            "result": {"content": [{"type": "text", "text": text}], "details": details},
+        },
+    });
+    let audience = Audience::Followers(&owed.session_key, &[TOOL_EVENTS]);
+    gateway.hub.tell(audience, "agent", &payload, Urgency::Needed);
+    let text = news(owed, status, result);
+    News { arguments: owed.arguments.clone(), details, is_error: result.is_error, ..News::of(EXEC, text) }
 }
 
 /// Where the progress of a call is told, as long as its turn lasts.
@@ -263,7 +316,7 @@ async fn unanswered(question: &mut watch::Receiver<Option<Arc<Record>>>, wait: D
 
 /// What the model is told of a command that waits.
 fn pending(record: &Record) -> ToolResult {
-    let slug = slug(record);
+    let slug = short(&record.id);
     let text = format!(
         "The command waits for a person to approve it (id {slug}). Nobody has answered yet, so it has not run. Do not run \
          it again and do not look for a way around it. What comes of it will be told in this conversation; say that it \
@@ -290,20 +343,21 @@ fn pending(record: &Record) -> ToolResult {
 }
 
 /// What the session is told when it is over.
-fn news(record: &Record, result: &ToolResult) -> String {
-    let (host, command) = (record.request["host"].as_str().unwrap_or("gateway"), &record.request["command"]);
-    let command = command.as_str().unwrap_or_default();
-    let (slug, text) = (slug(record), result.text());
+fn news(owed: &OwedResult, status: &str, result: &ToolResult) -> String {
+    let OwedResult { host, command, .. } = owed;
+    let (slug, text) = (short(&owed.approval_id), result.text());
     match &result.details["exitCode"] {
         Value::Number(code) => format!("Exec finished ({host} id={slug}, code {code}): {command}\n{text}"),
+        _ if status == INTERRUPTED => format!("Exec interrupted ({host} id={slug}): {command}\n{text}"),
         _ if result.is_error => format!("Exec denied ({host} id={slug}): {command}\n{text}"),
         // It may still run, in the background.
         _ => format!("Exec running ({host} id={slug}): {command}\n{text}"),
     }
 }
 
-fn slug(record: &Record) -> String {
-    record.id.chars().take(SLUG).collect()
+/// The beginning of an id, which names a question among people.
+fn short(id: &str) -> String {
+    id.chars().take(SLUG).collect()
 }
 
 fn lost() -> ToolResult {

@@ -249,6 +249,7 @@ impl Teller {
     }
 
     fn end_chat(&self, told: &Told, end: &End) {
+        self.run.tell_over();
         let text = told.frames.text();
         let message = (!text.trim().is_empty()).then(|| said(text));
         let mut payload = match end {

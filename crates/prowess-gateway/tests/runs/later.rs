@@ -35,7 +35,11 @@ fn model() -> ModelServer {
 
 /// A gateway whose turns do not wait for answers, and whose commands have to be approved.
 async fn hall(model: &ModelServer, more: Value) -> Hall {
-    let tree = Tree::new().file(".openclaw/openclaw.json", config(model, more).to_string());
+    hall_in(Tree::new().file(".openclaw/openclaw.json", config(model, more).to_string())).await
+}
+
+/// The same in a home that is there already.
+async fn hall_in(tree: Tree) -> Hall {
     let helper = Some(PathBuf::from(env!("CARGO_BIN_EXE_prowess-gateway-helper")));
     let options = Options { port: Some(0), wait: Some(Duration::ZERO), helper, ..Options::default() };
     let running = Gateway::start(ground(&tree), options).await.expect("a gateway");
@@ -158,6 +162,76 @@ async fn a_session_that_is_gone_is_not_woken() {
     assert!(!hall.tree.path(".openclaw/workspace/made").exists());
     let listed = client.call("sessions.list", json!({})).await.expect("a list").to_string();
     assert!(!listed.contains("agent:main:other"), "{listed}");
+    hall.end().await;
+}
+
+/// The states of the calls in the main session: of each result, what became of its command.
+async fn states(client: &Client) -> Vec<Value> {
+    let history = client.call("chat.history", json!({"sessionKey": "main"})).await.expect("a history");
+    let messages = history["messages"].as_array().expect("messages").clone();
+    messages
+        .into_iter()
+        .filter(|message| message["role"] == "toolResult")
+        .map(|mut one| one["approval"].take())
+        .collect()
+}
+
+#[tokio::test]
+async fn a_command_that_a_stopped_gateway_left_is_interrupted_once() {
+    let model = model();
+    let hall = hall(&model, asking()).await;
+    let client = hall.operator().await;
+    let mut ears = Ears::of(&client);
+    // One waits for an answer, and one was approved and runs.
+    let waiting = pending(&client, &mut ears, "asked-1").await;
+    let command = r#"RUN {"command": "touch begun; sleep 600"}"#;
+    client.call("chat.send", said(command, "asked-2")).await.expect("started");
+    let heard = ears.until_chat("asked-2", "final").await;
+    let running = heard.into_iter().find(|event| event.name == "exec.approval.requested").expect("a question").payload;
+    let yes = json!({"id": running["id"], "decision": "allow-once"});
+    client.call("exec.approval.resolve", yes).await.expect("taken");
+    let begun = hall.tree.path(".openclaw/workspace/begun");
+    crate::hall::until("it runs", || async { begun.exists() }).await;
+    let mut tree = hall.leave().await;
+    let ids = [&waiting["id"], &running["id"]];
+    for _ in 0..2 {
+        let hall = hall_in(tree).await;
+        let client = hall.operator().await;
+        crate::hall::until("both have a result", || async { states(&client).await.len() == 4 }).await;
+        let states = states(&client).await;
+        for (waited, ended) in [(&states[0], &states[2]), (&states[1], &states[3])] {
+            assert_eq!((&waited["status"], &ended["status"]), (&json!("waiting"), &json!("interrupted")));
+            assert!(ids.contains(&&ended["approvalId"]) && ended["toolCallId"] == "c1", "{states:?}");
+        }
+        tree = hall.leave().await;
+    }
+    assert!(!tree.path(".openclaw/workspace/made").exists());
+}
+
+#[tokio::test]
+async fn who_stops_a_session_takes_back_the_question_of_a_turn_that_has_ended() {
+    let model = model();
+    let hall = hall(&model, asking()).await;
+    let client = hall.operator().await;
+    let mut ears = Ears::of(&client);
+    for (run, params) in
+        [("asked-1", json!({"sessionKey": "main"})), ("asked-2", json!({"sessionKey": "main", "runId": "asked-2"}))]
+    {
+        let question = pending(&client, &mut ears, run).await;
+        let before = (states(&client).await.len(), model.requests().len());
+        let aborted = client.call("chat.abort", params.clone()).await.expect("stopped");
+        assert_eq!(aborted, json!({"ok": true, "aborted": true, "runIds": [run]}));
+        let is_it = |event: &Event| event.name == "exec.approval.resolved" && event.payload["id"] == question["id"];
+        let resolved = ears.until("its end", is_it).await;
+        assert_eq!(resolved.last().expect("an event").payload["resolvedBy"], "withdrawn");
+        crate::hall::until("it has a result", || async { states(&client).await.len() > before.0 }).await;
+        let states = states(&client).await;
+        let last = states.last().expect("a result");
+        assert_eq!((&last["status"], &last["approvalId"]), (&json!("interrupted"), &question["id"]));
+        assert_eq!(model.requests().len(), before.1, "no turn begins for it");
+        let again = client.call("chat.abort", params).await.expect("an answer");
+        assert_eq!(again["aborted"], false);
+    }
     hall.end().await;
 }
 

@@ -1,5 +1,6 @@
 //! `sessions.subscribe` and `sessions.unsubscribe`: of which sessions does a client hear?
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -17,10 +18,8 @@ const KEYS: Shape = shape(&[required("keys", Kind::List { of: &TEXT, min: 1 })])
 pub(super) async fn subscribe(ask: Ask) -> Answer {
     let ask = with_deltas(ask)?;
     let keys = keys(&ask).await?;
-    for key in &keys {
-        if !follow(&ask, key) {
-            return Err(Refusal::invalid(format!("a connection can follow at most {MAX_FOLLOWED} sessions")));
-        }
+    if !follow_all(&ask, &keys) {
+        return Err(Refusal::invalid(format!("a connection can follow at most {MAX_FOLLOWED} sessions")));
     }
     Ok(json!({"ok": true, "keys": keys}))
 }
@@ -37,14 +36,35 @@ pub(super) async fn unsubscribe(ask: Ask) -> Answer {
 
 /// The client follows the session, or all of them, and is sent what it missed. Says whether there is room for that.
 pub(in crate::methods) fn follow(ask: &Ask, key: &str) -> bool {
-    let running = || ask.gateway.runs.running(Some(key).filter(|key| *key != EVERY_SESSION));
-    let before = running();
-    if !before.iter().all(|teller| teller.catch_up(&ask.guest, key)) || !ask.gateway.hub.follow(&ask.guest, key) {
+    follow_all(ask, &[key.to_owned()])
+}
+
+/// The same for several. The runs that are under way are looked at once, however many sessions there are.
+fn follow_all(ask: &Ask, keys: &[String]) -> bool {
+    let before = running(ask, keys);
+    let hub = &ask.gateway.hub;
+    if !before.iter().all(|(key, teller)| teller.catch_up(&ask.guest, key))
+        || !keys.iter().all(|key| hub.follow(&ask.guest, key))
+    {
         return false;
     }
     // A run may have begun in between.
-    let is_new = |teller: &&Arc<Teller>| !before.iter().any(|known| Arc::ptr_eq(known, teller));
-    running().iter().filter(is_new).all(|teller| teller.catch_up(&ask.guest, key))
+    let known: HashSet<*const Teller> = before.iter().map(|(_, teller)| Arc::as_ptr(teller)).collect();
+    let is_new = |(_, teller): &&(String, Arc<Teller>)| !known.contains(&Arc::as_ptr(teller));
+    running(ask, keys).iter().filter(is_new).all(|(key, teller)| teller.catch_up(&ask.guest, key))
+}
+
+/// Who tells of the runs that are under way in these sessions, each with the name under which its session is followed.
+fn running(ask: &Ask, keys: &[String]) -> Vec<(String, Arc<Teller>)> {
+    let wanted: HashSet<&str> = keys.iter().map(String::as_str).collect();
+    let follows_everything = wanted.contains(EVERY_SESSION);
+    let named = |(key, teller): (String, Arc<Teller>)| {
+        if wanted.contains(key.as_str()) {
+            return Some((key, teller));
+        }
+        follows_everything.then(|| (EVERY_SESSION.to_owned(), teller))
+    };
+    ask.gateway.runs.running().into_iter().filter_map(named).collect()
 }
 
 fn with_deltas(ask: Ask) -> Result<Ask, Refusal> {
