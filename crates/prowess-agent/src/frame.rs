@@ -114,12 +114,12 @@ impl Frames {
     }
 }
 
-/// What an event is to these clients: its stream and data. Nothing for text, which is told by the whole, and for notices.
+/// What an event is to these clients: its stream and data. Nothing for text, which is told by the whole.
 #[must_use]
 pub fn data(event: &Event) -> Option<(&'static str, Value)> {
     Some(match event {
-        // Notices are for the person.
-        Event::Text { .. } | Event::Replied { .. } | Event::Notice(_) => return None,
+        Event::Text { .. } | Event::Replied { .. } => return None,
+        Event::Notice(text) => ("notice", json!({"text": text})),
         Event::Started => ("lifecycle", json!({"phase": "start", "startedAt": now()})),
         Event::Ended(end) => ("lifecycle", ended(end)),
         Event::Thinking { delta } => ("reasoning", json!({"delta": delta})),

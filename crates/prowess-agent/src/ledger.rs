@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 pub use weigh::{MARK, MARK_FILE, MARK_NAME, Mark, Marked, weigh};
 
 use crate::message::Usage;
+use crate::session::note;
 
 /// What tokens are spent on.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -231,6 +232,34 @@ impl AddAssign<&Self> for Ledger {
     }
 }
 
+/// The tokens that all calls of a model took together, those that summed up earlier messages included. `entries` are those
+/// of a transcript.
+#[must_use]
+pub fn spent(entries: &[Value]) -> Usage {
+    let mut sum = Usage::default();
+    // A call is noted before its reply is written; a note without a reply is of a summary.
+    let mut noted: Option<Usage> = None;
+    for entry in entries {
+        if entry["customType"] == note::USAGE {
+            sum += noted.replace(noted_usage(&entry["data"])).unwrap_or_default();
+        } else if entry["type"] == "compaction" {
+            sum += noted.take().unwrap_or_default();
+        } else if entry["message"]["role"] == "assistant" {
+            noted = None;
+            sum += Usage::deserialize(&entry["message"]["usage"]).unwrap_or_default();
+        }
+    }
+    sum += noted.unwrap_or_default();
+    sum
+}
+
+/// What a note says that a call took.
+fn noted_usage(note: &Value) -> Usage {
+    let all = Ledger::parse(note).total();
+    let (cache_read, cache_write) = (all.cache_read, all.cache_write);
+    Usage { input: all.input, output: all.output, cache_read, cache_write, ..Usage::default() }.totalled()
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -239,6 +268,31 @@ mod tests {
 
     fn skill(name: &str) -> Account {
         Account::Output(name.to_owned())
+    }
+
+    #[test]
+    fn what_was_summed_up_is_still_counted() {
+        let note = |input: u64, output: u64| {
+            let usage = Usage { input, output, ..Usage::default() }.totalled();
+            let charge = charge(&[(Account::Other, 1)], &usage, &Account::Other);
+            json!({"type": "custom", "customType": note::USAGE, "data": charge.render()})
+        };
+        let reply = |input: u64, output: u64| {
+            let usage = Usage { input, output, ..Usage::default() }.totalled();
+            json!({"type": "message", "message": {"role": "assistant", "usage": usage}})
+        };
+        let entries = [
+            note(10, 1),
+            reply(10, 1),
+            // A summary, and then a reply that was cut before it was noted.
+            note(100, 20),
+            json!({"type": "compaction", "summary": "s"}),
+            reply(5, 2),
+            note(7, 3),
+        ];
+        let sum = spent(&entries);
+        assert_eq!((sum.input, sum.output, sum.total_tokens), (122, 26, 148));
+        assert_eq!(spent(&[json!({"message": {"role": "assistant", "usage": 7}}), json!(null)]), Usage::default());
     }
 
     #[test]

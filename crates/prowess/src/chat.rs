@@ -11,10 +11,10 @@ mod terminal;
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-use prowess_agent::event::End;
+use prowess_agent::event::{End, Event};
 
 use complete::{BUILT_IN, Words};
-use line::{Lines, Typed};
+use line::{Above, Lines, Typed};
 use terminal::Terminal;
 
 use prowess_host::Failure;
@@ -55,13 +55,15 @@ enum Next {
 pub(crate) struct Chat<'a> {
     pub(crate) lines: Lines,
     pub(crate) printer: &'a Printer,
+    /// Where a person sees what happens between turns; nothing if nobody types, or nothing happens then.
+    pub(crate) above: Option<Above>,
 }
 
 impl Chat<'_> {
     /// Talks until the person leaves, the input ends, or the program is told to end. The code is that of the last turn
     /// when nobody typed. A thread may still wait for a line then, so the runtime must not wait for its threads.
     pub(crate) async fn hold(self, partner: &mut impl Partner) -> Result<u8, Failure> {
-        let Self { mut lines, printer } = self;
+        let Self { mut lines, printer, above } = self;
         // Both hear what ends the program: a turn is stopped by it in good order, and then there is no other line.
         let (mut wish, mut end) = (Wish::listen().map_err(Failure::ours)?, Wish::end().map_err(Failure::ours)?);
         let terminal = Terminal::remember();
@@ -69,15 +71,22 @@ impl Chat<'_> {
         let is_person = matches!(lines, Lines::Person(_));
         let (mut code, mut interrupts) = (0, 0);
         loop {
-            let typed;
-            tokio::select! {
-                biased;
-                () = end.comes() => {
-                    terminal.restore();
-                    return Ok(ENDED);
-                }
-                next = lines.next(PROMPT) => (lines, typed) = next,
+            if let Some(question) = partner.next_question().filter(|_| is_person) {
+                tell(&question);
             }
+            let mut reading = std::pin::pin!(lines.next(PROMPT));
+            let typed;
+            (lines, typed) = loop {
+                tokio::select! {
+                    biased;
+                    () = end.comes() => {
+                        terminal.restore();
+                        return Ok(ENDED);
+                    }
+                    next = &mut reading => break next,
+                    happened = partner.between_turns() => show(&happened, partner, printer, above.as_ref()),
+                }
+            };
             let text = match typed? {
                 Typed::Line(text) => text,
                 Typed::End => break,
@@ -89,6 +98,10 @@ impl Chat<'_> {
                 }
             };
             interrupts = 0;
+            if is_person && let Some(told) = partner.answer_question(&text).await {
+                tell(&told);
+                continue;
+            }
             let said = read(&text);
             if let Said::Message(message) = said {
                 wish.forget();
@@ -103,6 +116,17 @@ impl Chat<'_> {
             }
         }
         Ok(code)
+    }
+}
+
+/// Shows what happened between turns, and a question that came of it, without touching the line that is typed.
+fn show(happened: &[Event], partner: &mut impl Partner, printer: &Printer, above: Option<&Above>) {
+    let Some(above) = above else { return happened.iter().for_each(|event| printer.show(event)) };
+    for event in happened {
+        above.show(&printer.lines(event));
+    }
+    if let Some(question) = partner.next_question() {
+        above.show(&question);
     }
 }
 

@@ -32,6 +32,22 @@ pub(crate) trait Partner {
 
     /// The tokens of the conversation so far.
     fn usage(&self) -> impl Future<Output = Usage>;
+
+    /// Waits for something that happens in the conversation between turns. Waiting can be given up and begun again.
+    fn between_turns(&mut self) -> impl Future<Output = Vec<Event>> {
+        std::future::pending()
+    }
+
+    /// A question that somebody has to answer and has not seen yet, in full.
+    fn next_question(&mut self) -> Option<String> {
+        None
+    }
+
+    /// Takes what was typed as the answer to the question that was shown. Says what came of it; nothing if it is no answer.
+    fn answer_question(&mut self, typed: &str) -> impl Future<Output = Option<String>> {
+        let _ = typed;
+        std::future::ready(None)
+    }
 }
 
 /// The skills of a conversation, as a person can call on them.

@@ -2,6 +2,7 @@
 
 mod feed;
 pub(crate) mod questions;
+mod session;
 mod sessions;
 mod settings;
 mod skills;

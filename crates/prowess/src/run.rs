@@ -18,7 +18,7 @@ use crate::cli::{Globals, MessageArgs};
 use crate::output::{Report, json};
 use crate::partner::{code, turn};
 use crate::show::{Detail, Printer};
-use crate::talk::Talk;
+use crate::talk::{Talk, settle_index};
 use crate::wish::Wish;
 
 pub(crate) fn run(args: &MessageArgs, globals: &Globals) -> Result<Report, Failure> {
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &MessageArgs, globals: &Globals) -> Result<Report, Failu
     let detail = if args.talk.verbose { Detail::Verbose } else { Detail::Normal };
     let printer = Printer::new(detail, &home);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    runtime.map_err(Failure::ours)?.block_on(async {
+    let report = runtime.map_err(Failure::ours)?.block_on(async {
         let mut talk = Talk::open(globals, &args.talk, &printer)?;
         let mut wish = Wish::listen().map_err(Failure::ours)?;
         let events = match (globals.json, args.events) {
@@ -37,13 +37,13 @@ pub(crate) fn run(args: &MessageArgs, globals: &Globals) -> Result<Report, Failu
             (false, false) => printer.events(),
         };
         talk.attach(images);
-        if delivers_whole(args, globals) {
-            talk.deliver(Delivery::Whole);
-        }
+        talk.deliver(delivery(args, globals));
         let end = turn(&mut talk, &message, &events, &mut wish).await;
         let report = if globals.json { told(talk.outcome(), &end)? } else { Report::text("") };
         Ok(report.code(code(&end)))
-    })
+    });
+    settle_index(globals);
+    report
 }
 
 /// What a turn led to, for machines. One that came to no outcome failed on something outside of it.
@@ -55,9 +55,10 @@ fn told(outcome: Option<&Outcome>, end: &End) -> Result<Report, Failure> {
     }
 }
 
-/// Whether nothing of a reply is shown before it is complete: a program reads it, not a person.
-fn delivers_whole(args: &MessageArgs, globals: &Globals) -> bool {
-    globals.json || (!args.events && !std::io::stdout().is_terminal())
+/// When replies are told: nothing before they are complete if a program reads them, not a person.
+pub(crate) fn delivery(args: &MessageArgs, globals: &Globals) -> Delivery {
+    let is_read_by_a_program = globals.json || (!args.events && !std::io::stdout().is_terminal());
+    if is_read_by_a_program { Delivery::Whole } else { Delivery::Live }
 }
 
 /// The images in these files.

@@ -68,6 +68,26 @@ impl Printer {
         }
     }
 
+    /// The lines that one event adds, for a terminal whose last line is being typed.
+    pub(crate) fn lines(&self, event: &Event) -> String {
+        let mut screen = self.screen();
+        let mut text = String::new();
+        for step in screen.turn.take(event) {
+            match step {
+                Step::Answer(lines) => text.push_str(&lines),
+                Step::Note(line) => {
+                    text.push_str(&wrap_message(&line, stderr_columns(), "  "));
+                    text.push('\n');
+                }
+                Step::Growing(_) | Step::Busy(_) | Step::Idle => {}
+            }
+        }
+        match AutoStream::choice(&std::io::stdout()) {
+            ColorChoice::Never => anstream::adapter::strip_str(&text).to_string(),
+            ColorChoice::Auto | ColorChoice::AlwaysAnsi | ColorChoice::Always => text,
+        }
+    }
+
     /// Shows what a person said, for who was not there.
     pub(crate) fn said(&self, text: &str) {
         let mut cleaned = Markdown::new(Look::Plain);

@@ -6,10 +6,11 @@ use prowess_agent::embedded::Act;
 use prowess_agent::event::{End, Event, Events};
 use prowess_agent::frame::Frames;
 use prowess_agent::image::Image;
+use prowess_agent::ledger::spent;
 use prowess_agent::message::Usage;
 use prowess_agent::prompt::SystemPrompt;
 use prowess_agent::provider::Clients;
-use prowess_agent::session::{SessionKey, Sessions};
+use prowess_agent::session::{OpenError, SessionKey, Sessions};
 use prowess_agent::{Conversation, Delivery, Input, Outcome, Run};
 use prowess_exec::approver::{Approver, ReadOnly};
 use prowess_host::{Context, Failure, Live, Parts, Reads, View, Wanted, Watching, agent, exec, name, sessions};
@@ -19,7 +20,6 @@ use tokio_util::sync::CancellationToken;
 use crate::cli::{Globals, TalkArgs, WhichSession, fresh_session};
 use crate::exec::person;
 use crate::partner::{Offer, Partner};
-use crate::sessions::stored::spent;
 use crate::show::{Printer, Unspun};
 
 /// A conversation that is open, and all that another model would need to go on with it.
@@ -137,7 +137,13 @@ impl Talk {
         let name = name(&**agent.model());
         // The old one has to let go of the transcript before it can be opened again.
         let old = self.conversation.take().map(|old| old.announced().clone());
-        let conversation = Arc::new(agent).open(&self.wanted.session).map_err(Failure::input)?;
+        let port =
+            view.context.config.tree()["gateway"]["port"].as_u64().unwrap_or(prowess_gateway::settings::PORT.into());
+        let conversation = Arc::new(agent).open(&self.wanted.session).map_err(|error| match &error {
+            OpenError::Busy { .. } => Failure::input(&error)
+                .hint(format!("if a gateway has it, talk to it there: add --gateway ws://127.0.0.1:{port}")),
+            _ => Failure::input(&error),
+        })?;
         let conversation = conversation.having_announced(old.unwrap_or_default());
         self.notice(conversation.mended());
         self.conversation = Some(conversation);
@@ -206,6 +212,16 @@ impl Partner for Talk {
         let stored = key.zip(self.globals.context().ok());
         let stored = stored.and_then(|(key, context)| sessions(&context).read(&key).ok());
         stored.map_or_else(Usage::default, |stored| spent(&stored.entries))
+    }
+}
+
+/// Brings what this program noted beside a large index of sessions into the index itself, where OpenClaw sees it. A gateway
+/// does that by itself.
+pub(crate) fn settle_index(globals: &Globals) {
+    let Ok(context) = globals.context() else { return };
+    if !prowess_gateway::is_running_in(&context.locations.state_dir) {
+        // What could not be written is still beside the index, and every reader of ours sees it there.
+        let _ = sessions(&context).settle();
     }
 }
 

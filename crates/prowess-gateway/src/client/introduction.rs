@@ -90,6 +90,15 @@ impl Introduction {
         self
     }
 
+    /// Its runs say nothing of a reply before the reply is complete, as a program wants it.
+    #[must_use]
+    pub fn with_whole_replies(mut self) -> Self {
+        if let Some(caps) = self.params["caps"].as_array_mut() {
+            caps.push(crate::hub::WHOLE_REPLIES.into());
+        }
+        self
+    }
+
     /// It knows the gateway's token.
     #[must_use]
     pub fn with_token(mut self, token: &str) -> Self {

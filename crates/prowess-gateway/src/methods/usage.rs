@@ -1,12 +1,12 @@
-//! `usage.skills`: what did each skill cost, and how often was it used?
+//! `usage.session` and `usage.skills`: what did a session cost, or each skill, and how often was it used?
 //!
-//! Conversations on disk tell it: every call of a model has a note of what its tokens were spent on, and every use of a
-//! skill has one too. The newest are read first, as many as a request may take.
+//! Transcripts tell it: every call of a model has a note of what its tokens were spent on, and every use of a skill has
+//! one too. The newest are read first, as many as a request may take.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{Timestamp, ToSpan};
-use prowess_agent::ledger::{Ledger, SkillCost};
+use prowess_agent::ledger::{Ledger, SkillCost, spent};
 use prowess_agent::session::{Listed, Sessions, note};
 use prowess_host::sessions;
 use serde::Deserialize;
@@ -15,12 +15,15 @@ use serde_json::{Value, json};
 use super::given::given;
 use super::{Answer, Ask, Method, method};
 use crate::aside::blocking;
-use crate::params::{Shape, TEXT, integer_within, optional, shape};
+use crate::params::{Shape, TEXT, integer_within, optional, required, shape};
 use crate::scope::{Access, Scope};
 use crate::wire::Refusal;
 
 /// The methods of this matter.
-pub(super) const METHODS: &[Method] = &[method!("usage.skills", Access::Operator(Scope::Read), skills)];
+pub(super) const METHODS: &[Method] = &[
+    method!("usage.session", Access::Operator(Scope::Read), session),
+    method!("usage.skills", Access::Operator(Scope::Read), skills),
+];
 
 /// How many days are looked at when none are named.
 const USUAL_DAYS: u64 = 30;
@@ -33,6 +36,8 @@ const MAX_SESSIONS: usize = 1000;
 
 /// The most bytes of conversations that one request reads.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
+
+const SESSION: Shape = shape(&[required("sessionKey", TEXT)]);
 
 const PARAMS: Shape = shape(&[optional("agentId", TEXT), optional("days", integer_within(1, MAX_DAYS))]);
 
@@ -52,6 +57,18 @@ struct Sum {
     sessions: usize,
     /// Conversations that were left out, because there are too many or they cannot be read.
     skipped: usize,
+}
+
+/// All tokens of one session, those of its summaries included.
+async fn session(ask: Ask) -> Answer {
+    SESSION.check("usage.session", ask.params())?;
+    blocking(move || {
+        let key = ask.gateway.agents.key(ask.params()["sessionKey"].as_str().unwrap_or_default())?;
+        // One that has no transcript yet has cost nothing.
+        let entries = ask.gateway.agents.store(key.agent())?.read(&key.to_string()).map(|stored| stored.entries);
+        Ok(json!({"sessionKey": key.to_string(), "usage": spent(&entries.unwrap_or_default())}))
+    })
+    .await?
 }
 
 /// Tokens and uses by skill.

@@ -18,7 +18,7 @@ const STATES = {
   completed: ["Done", "good"], failed: ["Failed", "bad"], denied: ["Denied", "bad"], expired: ["Not answered in time", "dim"],
   background: ["Running in the background", "calm"], interrupted: ["Interrupted", "warn"],
 };
-const OVER = ["completed", "failed", "denied", "expired"];
+const OVER = ["completed", "failed", "denied", "expired", "interrupted"];
 const NAMES = { user: "You", assistant: "Assistant", system: "System" };
 
 const whole = (value) => (typeof value === "string" ? value : JSON.stringify(value, null, 2) ?? "");
@@ -291,6 +291,7 @@ export class Talk {
     else if (stream === "tool") this.#tool(run, data);
     else if (stream === "skill" && data.name) this.#used(run, data);
     else if (stream === "compaction") this.#note("Earlier messages were summarized.");
+    else if (stream === "notice" && data.text) this.#note(String(data.text));
     else if (stream === "lifecycle" && data.phase === "retry") this.#discard(run);
     if (stream !== "assistant") this.#down();
   }

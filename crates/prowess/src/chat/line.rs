@@ -13,7 +13,7 @@ use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
 use rustyline::history::DefaultHistory;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
-use rustyline::{CompletionType, Config, Context, Editor, Helper};
+use rustyline::{CompletionType, Config, Context, Editor, ExternalPrinter as _, Helper};
 
 use super::complete::{Hint, Words};
 use crate::output::{DIM, paint};
@@ -55,6 +55,19 @@ pub(crate) struct Person {
     history: PathBuf,
 }
 
+/// The part of the terminal above the line that is typed.
+pub(crate) struct Above(std::sync::mpsc::Sender<String>);
+
+impl Above {
+    /// Shows `text` there.
+    pub(crate) fn show(&self, text: &str) {
+        if !text.is_empty() {
+            // Nothing is left to do when the terminal has gone away.
+            let _ = self.0.send(format!("{}\n", text.trim_end_matches('\n')));
+        }
+    }
+}
+
 impl Lines {
     /// The terminal of this process, with the history kept in `state_dir`.
     pub(crate) fn person(state_dir: &Path, words: Words) -> Result<Self, Failure> {
@@ -89,6 +102,22 @@ impl Lines {
             Ok(read) => read,
             Err(error) => (Self::Pipe, Err(Failure::ours(format!("reading the line failed: {error}")))),
         }
+    }
+
+    /// Where lines can be put above the one that a person types. Nothing if nobody types.
+    pub(crate) fn above(&mut self) -> Option<Above> {
+        let Self::Person(person) = self else { return None };
+        let mut printer = person.editor.create_external_printer().ok()?;
+        let (lines, waiting) = std::sync::mpsc::channel::<String>();
+        // The editor takes one text at a time, and none while it does not read; that must not hold up anybody else.
+        std::thread::spawn(move || {
+            while let Ok(text) = waiting.recv() {
+                if printer.print(text).is_err() {
+                    return;
+                }
+            }
+        });
+        Some(Above(lines))
     }
 
     /// Completes with these from now on.

@@ -11,7 +11,7 @@ use crate::cli::{Globals, TalkArgs};
 use crate::output::{DIM, Report, paint, safe};
 use crate::partner::Partner;
 use crate::show::{Detail, Printer};
-use crate::talk::Talk;
+use crate::talk::{Talk, settle_index};
 
 pub(crate) fn run(args: &TalkArgs, globals: &Globals) -> Result<Report, Failure> {
     if globals.json {
@@ -31,9 +31,10 @@ pub(crate) fn run(args: &TalkArgs, globals: &Globals) -> Result<Report, Failure>
         } else {
             Lines::Pipe
         };
-        Chat { lines, printer: &printer }.hold(&mut talk).await
+        Chat { lines, printer: &printer, above: None }.hold(&mut talk).await
     });
     // A thread may still wait for a line that nobody will type.
     runtime.shutdown_background();
+    settle_index(globals);
     code.map(|code| Report::text("").code(code))
 }

@@ -24,6 +24,8 @@ pub(crate) struct Feed {
     reply: u64,
     /// Whether anything was said at all.
     has_spoken: bool,
+    /// Whether the end of the last reply was told, and nothing came after it.
+    is_replied: bool,
     /// When calls began.
     open: HashMap<String, Instant>,
 }
@@ -39,6 +41,11 @@ impl Feed {
             }
             Some("tool") => self.tool(data),
             Some("skill") => skill(data).into_iter().collect(),
+            Some("notice") => {
+                let mut events: Vec<Event> = self.reply_ended().into_iter().collect();
+                events.extend(data["text"].as_str().map(|text| Event::Notice(text.to_owned())));
+                events
+            }
             Some("compaction") if data["phase"] == "end" => {
                 let number = |name: &str| data[name].as_u64().unwrap_or(0);
                 vec![Event::Compacted { before: number("tokensBefore"), after: number("tokensAfter") }]
@@ -70,7 +77,7 @@ impl Feed {
             events.extend(self.reply_ended());
         }
         if !delta.is_empty() {
-            self.has_spoken = true;
+            (self.has_spoken, self.is_replied) = (true, false);
             self.heard += delta.len();
             self.text.push_str(delta);
             events.push(Event::Text { delta: delta.to_owned() });
@@ -88,7 +95,7 @@ impl Feed {
         let delta = whole.get(self.heard..).unwrap_or_default().to_owned();
         (self.heard, self.text) = (whole.len(), whole.to_owned());
         if !delta.is_empty() {
-            self.has_spoken = true;
+            (self.has_spoken, self.is_replied) = (true, false);
             events.push(Event::Text { delta });
         }
         events
@@ -98,6 +105,7 @@ impl Feed {
         let was_speaking = self.heard > 0;
         self.heard = 0;
         self.text.clear();
+        self.is_replied |= was_speaking;
         was_speaking.then(|| Event::Replied { stop: StopReason::Stop, usage: Usage::default() })
     }
 
@@ -107,6 +115,7 @@ impl Feed {
         match data["phase"].as_str() {
             Some("start") => {
                 let mut events: Vec<Event> = self.reply_ended().into_iter().collect();
+                self.is_replied = false;
                 if self.open.len() < MAX_OPEN {
                     self.open.insert(id.clone(), Instant::now());
                 }
@@ -137,6 +146,9 @@ impl Feed {
             if !text.is_empty() {
                 events.push(Event::Text { delta: text });
             }
+        }
+        if self.is_replied {
+            return events;
         }
         let usage = &answer["result"]["meta"]["agentMeta"]["usage"];
         let usage = serde_json::from_value::<Usage>(usage.clone()).unwrap_or_default();
@@ -253,6 +265,17 @@ mod tests {
         let mut feed = Feed::default();
         said(&mut feed, "Hello.");
         assert_eq!(texts(&feed.finish(&answer)), [""; 0]);
+    }
+
+    #[test]
+    fn a_notice_comes_after_the_reply_that_it_is_about() {
+        let mut feed = Feed::default();
+        let notice = json!({"stream": "notice", "data": {"text": "cut off"}});
+        assert_eq!(feed.take(&notice), [Event::Notice("cut off".to_owned())]);
+        said(&mut feed, "Half of");
+        let events = feed.take(&notice);
+        assert!(matches!(&events[..], [Event::Replied { .. }, Event::Notice(_)]), "{events:?}");
+        assert_eq!(feed.finish(&json!({})), [], "the reply has ended once");
     }
 
     #[test]

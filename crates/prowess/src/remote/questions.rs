@@ -221,6 +221,19 @@ impl Desk {
         self.open = None;
     }
 
+    /// Takes everything away, and waits until the terminal is free for somebody else.
+    pub(crate) async fn close(mut self) {
+        self.waiting.clear();
+        if let Some(mut open) = self.open.take() {
+            open.answer.abort();
+            // Whatever came of it, nobody waits for it.
+            let _ = (&mut open.answer).await;
+        }
+        if let Some(terminal) = &self.terminal {
+            terminal.released().await;
+        }
+    }
+
     /// Waits until the open question has its answer, if it gets one. Waiting can be given up and begun again.
     pub(crate) async fn answered(&mut self) -> (String, Option<Answer>) {
         if self.open.is_none() {

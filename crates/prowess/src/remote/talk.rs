@@ -8,14 +8,16 @@ use prowess_agent::image::Image;
 use prowess_agent::message::Usage;
 use prowess_agent::model::Thinking;
 use prowess_agent::session::{MAIN, SessionKey};
-use prowess_gateway::client::{Answers, Backoff, CallError, Client};
+use prowess_gateway::client::{self, Answers, Backoff, CallError, Client};
 use prowess_host::Failure;
+use prowess_policy::Answer;
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
 use super::feed::Feed;
 use super::questions::{Desk, Pending, resolve, unanswered, word};
+use super::session::{SessionWatch, Typed};
 use super::target::Target;
 use super::{call, refused};
 use crate::chat::complete::Words;
@@ -29,9 +31,6 @@ use crate::wish::Wish;
 
 /// How often a gateway is looked for again that is gone in the middle of a turn; about half a minute.
 const AGAIN: usize = 5;
-
-/// The exit code of a turn that is over while a command of it still waits for approval: it did not do what was asked.
-const WAITING: u8 = 1;
 
 /// How long a turn that is to be stopped may take to end.
 const STOPPING: Duration = Duration::from_secs(20);
@@ -52,6 +51,21 @@ pub(crate) struct RemoteTalk {
     images: Vec<Image>,
     /// What each event is told as, where somebody wants to have them as they come.
     lines: Option<fn(&Value)>,
+    /// What the gateway tells, in turns and between them.
+    heard: broadcast::Receiver<client::Event>,
+    watch: SessionWatch,
+    listener: Listener,
+}
+
+/// Who reads what the turns say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Listener {
+    /// Whoever started one turn.
+    Turn,
+    /// A program that holds a conversation.
+    Program,
+    /// A person at a prompt, who can answer questions there.
+    Person,
 }
 
 impl RemoteTalk {
@@ -68,6 +82,9 @@ impl RemoteTalk {
         let key = super::sessions::chosen(&client, args, &agent).await?;
         let mut talk = Self {
             target,
+            heard: client.events(),
+            watch: SessionWatch::new(key.to_string()),
+            listener: Listener::Turn,
             client,
             key,
             printer: printer.clone(),
@@ -88,8 +105,14 @@ impl RemoteTalk {
         Ok(talk)
     }
 
-    /// Looks at which skills there are and which model answers; what cannot be found out is left out.
+    /// Looks at which skills there are, which model answers and which questions are open; what cannot be found out is
+    /// left out. From then on the gateway tells what happens in the session.
     async fn look(&mut self) {
+        // A gateway that does not know the method tells of every session.
+        let _ = self.client.call("sessions.subscribe", json!({"keys": [self.key.to_string()]})).await;
+        if let Ok(open) = self.client.call("exec.approval.list", json!({})).await {
+            self.watch.add_open(&open["approvals"]);
+        }
         let agent = json!({"agentId": self.key.agent()});
         if let Ok(status) = self.client.call("skills.status", agent).await {
             self.offer = offer(&status);
@@ -140,6 +163,7 @@ impl RemoteTalk {
             }
             match self.target.dial().await {
                 Ok(client) => {
+                    self.heard = client.events();
                     self.client = client;
                     return Ok(());
                 }
@@ -151,7 +175,6 @@ impl RemoteTalk {
 
     /// One attempt at a run: until it has ended, or the connection has.
     async fn attempt(&mut self, run: &mut Running<'_>) -> Result<End, CallError> {
-        let mut heard = self.client.events();
         let mut answers = self.ask(&run.params)?;
         run.desk.clear();
         let mut is_stopping = false;
@@ -159,7 +182,7 @@ impl RemoteTalk {
             tokio::select! {
                 // What was told before the answer is heard before it.
                 biased;
-                event = heard.recv() => match event {
+                event = self.heard.recv() => match event {
                     Ok(event) => self.hear(&event.name, &event.payload, run),
                     Err(broadcast::error::RecvError::Lagged(_)) => {
                         run.events.tell(Event::Notice("some events were skipped because they arrived too fast".to_owned()));
@@ -180,6 +203,8 @@ impl RemoteTalk {
                     }
                 },
                 (id, answer) = run.desk.answered() => match answer {
+                    // It is put again at the prompt.
+                    None if self.listener == Listener::Person => {}
                     None => run.events.tell(Event::Notice(unanswered(&id, &self.target.url))),
                     Some(answer) => {
                         if let Err(error) = resolve(&self.client, &id, word(answer)).await {
@@ -199,7 +224,7 @@ impl RemoteTalk {
         }
     }
 
-    fn hear(&self, name: &str, payload: &Value, run: &mut Running<'_>) {
+    fn hear(&mut self, name: &str, payload: &Value, run: &mut Running<'_>) {
         match name {
             "agent" if payload["runId"] == run.id.as_str() => {
                 if let Some(print) = self.lines {
@@ -208,23 +233,31 @@ impl RemoteTalk {
                 for event in run.feed.take(payload) {
                     run.events.tell(event);
                 }
+                return;
             }
-            "exec.approval.requested" => {
-                let Some(pending) = Pending::read(payload) else { return };
-                if pending.session() != Some(self.key.to_string().as_str()) {
-                    return;
-                }
-                let id = safe(&pending.id);
-                if !run.desk.put(pending) {
-                    let text = format!("{id} is waiting for approval; for details: prowess approvals watch");
-                    run.events.tell(Event::Notice(text));
-                }
-            }
-            "exec.approval.resolved" => {
-                // Somebody else was faster, or nobody was; the question is taken back.
-                run.desk.take_away(payload["id"].as_str().unwrap_or_default());
-            }
+            "exec.approval.requested" => self.put(payload, run),
+            // Somebody else was faster, or nobody was; the question is taken back.
+            "exec.approval.resolved" => run.desk.take_away(payload["id"].as_str().unwrap_or_default()),
             _ => {}
+        }
+        for event in self.watch.hear(name, payload) {
+            // Who started one turn wants to hear of that one.
+            if self.listener != Listener::Turn {
+                run.events.tell(event);
+            }
+        }
+    }
+
+    /// Puts a question of this session to the person.
+    fn put(&self, payload: &Value, run: &mut Running<'_>) {
+        let Some(pending) = Pending::read(payload) else { return };
+        if pending.session() != Some(self.key.to_string().as_str()) {
+            return;
+        }
+        let id = safe(&pending.id);
+        if !run.desk.put(pending) {
+            let text = format!("{id} is waiting for approval; for details: prowess approvals watch");
+            run.events.tell(Event::Notice(text));
         }
     }
 
@@ -238,8 +271,10 @@ impl RemoteTalk {
         {
             self.model = format!("{provider}/{model}");
         }
-        for waiting in waiting(&answer) {
-            run.events.tell(Event::Notice(waiting));
+        if self.listener != Listener::Person {
+            for waiting in waiting(&answer) {
+                run.events.tell(Event::Notice(waiting));
+            }
         }
         let is_aborted = meta["aborted"] == true || answer["summary"] == "aborted";
         let end = match answer["status"].as_str() {
@@ -303,6 +338,8 @@ impl Partner for RemoteTalk {
                 },
             }
         };
+        // The next line that is typed is not for a question of this turn.
+        run.desk.close().await;
         events.tell(Event::Ended(end.clone()));
         end
     }
@@ -327,12 +364,49 @@ impl Partner for RemoteTalk {
     }
 
     async fn usage(&self) -> Usage {
-        let Ok(listed) = self.client.call("sessions.list", json!({})).await else { return Usage::default() };
         let key = self.key.to_string();
+        if let Ok(answer) = self.client.call("usage.session", json!({"sessionKey": key})).await {
+            return serde_json::from_value(answer["usage"].clone()).unwrap_or_default();
+        }
+        // OpenClaw's gateway knows the last turn.
+        let Ok(listed) = self.client.call("sessions.list", json!({})).await else { return Usage::default() };
         let rows = listed["sessions"].as_array().into_iter().flatten();
         let row = rows.into_iter().find(|row| row["key"] == key.as_str());
         let number = |name: &str| row.and_then(|row| row[name].as_u64()).unwrap_or(0);
         Usage { input: number("inputTokens"), output: number("outputTokens"), ..Usage::default() }.totalled()
+    }
+
+    async fn between_turns(&mut self) -> Vec<Event> {
+        loop {
+            match self.heard.recv().await {
+                Ok(event) => return self.watch.hear(&event.name, &event.payload),
+                Err(broadcast::error::RecvError::Lagged(_)) => {}
+                Err(broadcast::error::RecvError::Closed) => std::future::pending().await,
+            }
+        }
+    }
+
+    fn next_question(&mut self) -> Option<String> {
+        if self.listener == Listener::Person { self.watch.next_question() } else { None }
+    }
+
+    async fn answer_question(&mut self, typed: &str) -> Option<String> {
+        let (id, answer) = match self.watch.typed(typed)? {
+            Typed::Why(text) => return Some(text),
+            Typed::Answer(id, answer) => (id, answer),
+        };
+        let told = match (resolve(&self.client, &id, word(answer)).await, answer) {
+            (Ok(()), Answer::No) => "refused; it does not run".to_owned(),
+            (Ok(()), Answer::Once) => "approved; its result is shown when it is done".to_owned(),
+            (Ok(()), Answer::Always) => "always allowed from now on; its result is shown when it is done".to_owned(),
+            (Err(error @ CallError::Refused { .. }), _) => {
+                format!("the gateway did not accept the answer: {}", safe(&error.to_string()))
+            }
+            // It is still open.
+            (Err(error), _) => return Some(safe(&error.to_string())),
+        };
+        self.watch.forget(&id);
+        Some(told)
     }
 }
 
@@ -369,6 +443,7 @@ pub(crate) fn run(args: &MessageArgs, globals: &Globals, target: Target) -> Resu
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(Failure::ours)?;
     let report = runtime.block_on(async {
+        let target = target.delivering(crate::run::delivery(args, globals));
         let mut talk = RemoteTalk::open(target, globals, &args.talk, &printer).await?;
         talk.images = images;
         let mut wish = Wish::listen().map_err(Failure::ours)?;
@@ -389,8 +464,7 @@ pub(crate) fn run(args: &MessageArgs, globals: &Globals, target: Target) -> Resu
                 Report::json(&Failure::input("the turn was stopped").to_json())?
             }
         };
-        let is_waiting = talk.outcome.as_ref().is_some_and(|outcome| !waiting(outcome).is_empty());
-        Ok(report.code(if is_waiting && end == End::Answered { WAITING } else { code(&end) }))
+        Ok(report.code(code(&end)))
     });
     // A thread may still wait for an answer that nobody will type.
     runtime.shutdown_background();
@@ -411,14 +485,16 @@ pub(crate) fn chat(args: &TalkArgs, globals: &Globals, target: Target) -> Result
         let mut talk = RemoteTalk::open(target, globals, args, &printer).await?;
         talk.look().await;
         let is_person = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
-        let lines = if is_person {
+        talk.listener = if is_person { Listener::Person } else { Listener::Program };
+        let mut lines = if is_person {
             let who = format!("{} at {} answers; type /help for help", safe(&talk.model()), safe(&url));
             tell(&paint(DIM, &who));
             Lines::person(&state_dir, Words::of(&talk.skills()))?
         } else {
             Lines::Pipe
         };
-        Chat { lines, printer: &printer }.hold(&mut talk).await
+        let above = lines.above();
+        Chat { lines, printer: &printer, above }.hold(&mut talk).await
     });
     runtime.shutdown_background();
     code.map(|code| Report::text("").code(code))

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use prowess_agent::Delivery;
 use prowess_config::{Config, Env, Secret};
 use prowess_gateway::client::{CallError, Client, Introduction};
 use prowess_gateway::settings::{PORT, Settings};
@@ -30,6 +31,8 @@ pub(crate) struct Target {
     own: Option<Fingerprint>,
     /// What the operator's variables say about secrets without encryption.
     env: Env,
+    /// When replies are told.
+    delivery: Delivery,
 }
 
 /// What a gateway that was found says about itself.
@@ -98,7 +101,12 @@ impl Target {
         };
         let own = known.tls.as_ref().filter(|_| is_here(&url)).and_then(TlsSettings::fingerprint);
         let pin = given.tls_fingerprint.or(known.pin(&url)?).or(own.filter(|_| url.starts_with("wss://")));
-        Ok(Self { url, secret, pin, own, env: known.env.clone() })
+        Ok(Self { url, secret, pin, own, env: known.env.clone(), delivery: Delivery::Live })
+    }
+
+    /// The same for who wants replies to be told so.
+    pub(crate) fn delivering(self, delivery: Delivery) -> Self {
+        Self { delivery, ..self }
     }
 
     /// Whether it is on this machine, or at the end of a tunnel that begins here.
@@ -147,6 +155,9 @@ impl Target {
 
     fn introduction(&self) -> Introduction {
         let mut introduction = Introduction::operator("").with_deltas().trusting(&self.env).pinned(self.pin);
+        if self.delivery == Delivery::Whole {
+            introduction = introduction.with_whole_replies();
+        }
         introduction.params["auth"] = match &self.secret {
             Some((Kind::Token, secret)) => json!({"token": secret.expose()}),
             Some((Kind::Password, secret)) => json!({"password": secret.expose()}),
@@ -353,7 +364,14 @@ mod tests {
             ("wss://far.example", "AUTH_PASSWORD_MISSING", "gateway.remote.password"),
         ];
         for (url, code, place) in table {
-            let target = Target { url: url.to_owned(), secret: None, pin: None, own: None, env: Env::new() };
+            let target = Target {
+                url: url.to_owned(),
+                secret: None,
+                pin: None,
+                own: None,
+                env: Env::new(),
+                delivery: Delivery::Live,
+            };
             let said = "unauthorized: no (write it into gateway.remote.token)";
             let error = Box::new(json!({"message": said, "details": {"code": code}}));
             let failure = target.unreachable(&CallError::Refused { error, payload: None });

@@ -1,10 +1,9 @@
 //! Sessions on disk, and what is shown of them.
 
 use prowess_agent::ledger::{Account, Ledger, Mark, Marked};
-use prowess_agent::message::{Message, Usage};
+use prowess_agent::message::Message;
 use prowess_agent::session::{Listed, ReadError, SessionKey, Sessions, Stored, note};
 use prowess_host::Failure;
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::told::{Costs, Line, Row, SkillCost, Source, Told};
@@ -13,7 +12,7 @@ use crate::cli::{self, Format, Globals};
 use crate::output::{Report, count, safe};
 use crate::show::{Detail, Printer};
 use crate::suggest::did_you_mean;
-use crate::talk::last;
+use crate::talk::{last, settle_index};
 
 /// Runs one of the sessions commands.
 pub(crate) fn run(command: &cli::Sessions, globals: &Globals) -> Result<Report, Failure> {
@@ -54,6 +53,7 @@ pub(crate) fn run(command: &cli::Sessions, globals: &Globals) -> Result<Report, 
                 return Err(unread(&sessions, &key.to_string(), &error));
             }
             let begun = sessions.reset(&key).map_err(Failure::input)?;
+            settle_index(globals);
             if let Some(notice) = &begun.mended {
                 crate::chat::tell(&format!("warning: {}", safe(notice)));
             }
@@ -102,32 +102,6 @@ fn told(stored: Stored) -> Told {
     Told { key: stored.key, id: stored.id, path: stored.path, lines, costs, problems, source: Source::File }
 }
 
-/// The tokens that all calls of a model took together, those that summed up earlier messages included.
-pub(crate) fn spent(entries: &[Value]) -> Usage {
-    let mut sum = Usage::default();
-    // A call is noted before its reply is written; a note without a reply is of a summary.
-    let mut noted: Option<Usage> = None;
-    for entry in entries {
-        if entry["customType"] == note::USAGE {
-            sum += noted.replace(charged(&entry["data"])).unwrap_or_default();
-        } else if entry["type"] == "compaction" {
-            sum += noted.take().unwrap_or_default();
-        } else if entry["message"]["role"] == "assistant" {
-            noted = None;
-            sum += Usage::deserialize(&entry["message"]["usage"]).unwrap_or_default();
-        }
-    }
-    sum += noted.unwrap_or_default();
-    sum
-}
-
-/// What a note says that a call took.
-fn charged(note: &Value) -> Usage {
-    let all = Ledger::parse(note).total();
-    let (cache_read, cache_write) = (all.cache_read, all.cache_write);
-    Usage { input: all.input, output: all.output, cache_read, cache_write, ..Usage::default() }.totalled()
-}
-
 /// The skills whose instructions a message brought.
 fn reads(message: &Message) -> Vec<String> {
     let Message::ToolResult(reply) = message else { return Vec::new() };
@@ -162,36 +136,4 @@ fn costs(entries: &[Value]) -> Costs {
     }
     costs.others = others.into_iter().collect();
     costs
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn what_was_summed_up_is_still_counted() {
-        let note = |input: u64, output: u64| {
-            let usage = Usage { input, output, ..Usage::default() }.totalled();
-            let charge = prowess_agent::ledger::charge(&[(Account::Other, 1)], &usage, &Account::Other);
-            json!({"type": "custom", "customType": note::USAGE, "data": charge.render()})
-        };
-        let reply = |input: u64, output: u64| {
-            let usage = Usage { input, output, ..Usage::default() }.totalled();
-            json!({"type": "message", "message": {"role": "assistant", "usage": usage}})
-        };
-        let entries = [
-            note(10, 1),
-            reply(10, 1),
-            // A summary, and then a reply that was cut before it was noted.
-            note(100, 20),
-            json!({"type": "compaction", "summary": "s"}),
-            reply(5, 2),
-            note(7, 3),
-        ];
-        let sum = spent(&entries);
-        assert_eq!((sum.input, sum.output, sum.total_tokens), (122, 26, 148));
-        assert_eq!(spent(&[json!({"message": {"role": "assistant", "usage": 7}}), json!(null)]), Usage::default());
-    }
 }

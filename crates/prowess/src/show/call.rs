@@ -46,6 +46,11 @@ pub(crate) fn label(tool: &str, arguments: &Map<String, Value>, home: &Path) -> 
     shorten(format!("{tool} {what}").trim_end(), MAX_LABEL)
 }
 
+/// The same from a line about the call, where its arguments are not known.
+pub(crate) fn brief(tool: &str, summary: &str) -> String {
+    shorten(format!("{tool} {summary}").trim_end(), MAX_LABEL)
+}
+
 /// A path for people. Of a long one the end tells most.
 fn place(path: &str, home: &Path) -> String {
     let short = compact(path, Some(home));

@@ -117,7 +117,10 @@ impl Turn {
             Event::Replied { .. } => self.replied(),
             Event::CallStarted { id, tool, arguments, .. } => self.call_started(id, tool, arguments),
             Event::CallUpdate { id, tail, .. } => self.call_update(id, tail),
-            Event::CallEnded { id, tool, result, took, .. } => self.call_ended(id, tool, result, *took),
+            Event::CallEnded { id, tool, summary, result, took } => {
+                let label = self.open.remove(id).unwrap_or_else(|| call::brief(tool, summary));
+                self.call_ended(&label, result, *took)
+            }
             Event::SkillUsed { skill, path, how } => vec![self.skill(skill, path, *how)],
             Event::Retrying { attempt, wait, why } => {
                 let text = format!("{}; attempt {attempt} in {}", shorten(why, MAX_REASON), seconds(*wait));
@@ -212,12 +215,16 @@ impl Turn {
         }
     }
 
-    fn call_ended(&mut self, id: &str, tool: &str, result: &ToolResult, time: Duration) -> Vec<Step> {
-        let label = self.open.remove(id).unwrap_or_else(|| call::label(tool, &Map::new(), &self.home));
-        let mark = call::mark(result, Some(time));
+    fn call_ended(&self, label: &str, result: &ToolResult, time: Duration) -> Vec<Step> {
+        // The result of a command that had to wait for approval comes by itself, after its turn.
+        let is_late = result.details["late"] == true;
+        let mark = call::mark(result, (!is_late).then_some(time));
         let mut steps = vec![Step::Note(format!("{} {label}  {mark}", paint(DIM, "▸")))];
-        if self.detail == Detail::Verbose {
+        if is_late || self.detail == Detail::Verbose {
             steps.extend(output(&result.text()));
+        }
+        if is_late && self.open.is_empty() {
+            return steps;
         }
         steps.push(self.busy());
         steps

@@ -121,3 +121,24 @@ fn there_may_be_nothing_to_continue_and_a_typo_finds_the_session() {
     home.go("run --session travel hi").ok();
     home.go("sessions show travle").code(1).err_has("did you mean `travel`?");
 }
+
+#[test]
+fn what_is_noted_beside_a_large_index_is_in_it_when_the_program_ends() {
+    let server = counter();
+    let home = talking_to(&server, APIS[0]);
+    let entry = |number: usize| {
+        (
+            format!("agent:main:s{number}"),
+            json!({"sessionId": format!("id{number}"), "updatedAt": 1, "x": "y".repeat(50)}),
+        )
+    };
+    let index: serde_json::Map<String, Value> = (0..2_000).map(entry).collect();
+    let folder = ".openclaw/agents/main/sessions";
+    let home = home.file(&format!("{folder}/sessions.json"), Value::Object(index).to_string());
+    home.go("run --session trip one").ok();
+    assert!(!home.path(&format!("{folder}/sessions.json.changes")).exists());
+    let index = std::fs::read_to_string(home.path(&format!("{folder}/sessions.json"))).expect("an index");
+    let index: Value = serde_json::from_str(&index).expect("JSON");
+    assert!(index["agent:main:trip"]["sessionId"].is_string() && index["agent:main:trip"]["model"].is_string());
+    assert_eq!(index.as_object().map(serde_json::Map::len), Some(2_001));
+}
