@@ -18,6 +18,8 @@ mod channel;
 mod files;
 #[cfg(target_os = "linux")]
 mod mounts;
+#[cfg(target_os = "linux")]
+mod namespaces;
 mod pins;
 mod powers;
 
@@ -29,7 +31,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rustix::fs::{Mode, OFlags};
+use serde::{Deserialize, Serialize};
 
+#[cfg(target_os = "linux")]
+use crate::sandbox::OwnView;
 use crate::sandbox::{Confinement, Cwd, Order, REFUSED_EXIT, Refused, cgroup};
 use channel::Channel;
 
@@ -38,6 +43,22 @@ pub const VERB: &str = "__confine";
 
 /// The argument that makes it join a control group and become another program.
 pub(crate) const JOIN_VERB: &str = "__join";
+
+/// The argument that makes it try out the namespaces of a run, and print an [`Attempt`].
+pub(crate) const TRY_VERB: &str = "__namespaces";
+
+/// What came of trying out the namespaces of a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Attempt {
+    /// Whether a run has mounts of its own, so that single files can be made read-only in it.
+    pub(crate) mounts: bool,
+    /// Whether a run has System V shared memory and message queues of its own.
+    pub(crate) ipc: bool,
+    /// Mounts that stay writable although everything was to be read-only.
+    pub(crate) open: Vec<PathBuf>,
+    /// What went wrong.
+    pub(crate) why: Option<String>,
+}
 
 /// Becomes the helper if the command line asks for it, and then never returns. Call it before anything else in `main`:
 /// before other threads, and before any file is opened.
@@ -48,6 +69,9 @@ pub fn run_if_asked() {
         confine();
     } else if verb == JOIN_VERB {
         join(args);
+    } else if verb == TRY_VERB {
+        println!("{}", serde_json::to_string(&try_namespaces()).unwrap_or_default());
+        std::process::exit(0)
     }
 }
 
@@ -73,12 +97,25 @@ pub(crate) fn filters_this_processor() -> bool {
     return false;
 }
 
-/// Which file systems stay writable when everything is to be mounted read-only; nothing if none of it works here.
-pub(crate) fn left_open() -> Option<Vec<PathBuf>> {
+/// Enters the namespaces of a run and mounts everything read-only, for nobody.
+fn try_namespaces() -> Attempt {
     #[cfg(target_os = "linux")]
-    return mounts::left_open();
+    {
+        let failed = |why: String| Attempt { why: Some(why), ..Attempt::default() };
+        let entered = match namespaces::enter(OwnView::WherePossible) {
+            Ok(entered) => entered,
+            Err(refused) => return failed(refused.message),
+        };
+        if !entered.mounts {
+            return Attempt { ipc: entered.ipc, ..failed("the kernel does not allow it".to_owned()) };
+        }
+        match mounts::protect(&Confinement::default(), entered) {
+            Ok(()) => Attempt { mounts: true, ipc: entered.ipc, open: mounts::left_open(), why: None },
+            Err(error) => Attempt { ipc: entered.ipc, ..failed(error.to_string()) },
+        }
+    }
     #[cfg(not(target_os = "linux"))]
-    return None;
+    Attempt { why: Some("this system has no namespaces".to_owned()), ..Attempt::default() }
 }
 
 fn confine() -> ! {
@@ -120,7 +157,7 @@ fn start(order: &Order) -> Result<Infallible, Refused> {
         })?;
     }
     if let Some(confinement) = &order.confinement {
-        protect(confinement);
+        protect(confinement)?;
     }
     enter(&order.cwd)?;
     let pinned = pins::verify(&order.pins)?;
@@ -184,12 +221,27 @@ fn enter(cwd: &Cwd) -> Result<(), Refused> {
         .map_err(|error| Refused::new("cwd", format!("the folder {path} cannot be entered: {error}")))
 }
 
-/// Mounts everything else read-only where this process may: Landlock guards contents, but not modes and times.
-fn protect(confinement: &Confinement) {
+/// Gives the run namespaces of its own, and mounts everything else read-only where this process may: Landlock guards
+/// contents, but not modes and times.
+fn protect(confinement: &Confinement) -> Result<(), Refused> {
     #[cfg(target_os = "linux")]
-    mounts::protect(confinement);
+    {
+        let entered = namespaces::enter(confinement.view)?;
+        if !entered.mounts {
+            return Ok(());
+        }
+        match mounts::protect(confinement, entered) {
+            Err(error) if confinement.view == OwnView::Required => {
+                Err(Refused::new("sandbox", format!("files outside cannot be made read-only: {error}")))
+            }
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
     #[cfg(not(target_os = "linux"))]
-    let _ = confinement;
+    {
+        let _ = confinement;
+        Ok(())
+    }
 }
 
 /// Gives up every power and every right that the confinement does not name.

@@ -25,7 +25,7 @@ use crate::job::{Handle, Input, Leftovers, Runner, Start};
 use crate::launch::{Bounds, Launch, Warrant};
 use crate::lookup::Disk;
 use crate::remote::{Remote, check_here};
-use crate::sandbox::{Choice, Confinement, Engine, Kind, Limits, Sandbox, Survey};
+use crate::sandbox::{Choice, Confinement, Engine, Kind, Limits, OwnView, Sandbox, Survey};
 use crate::store::ApprovalsFile;
 use crate::tool::ToolResult;
 
@@ -172,9 +172,9 @@ impl Exec {
             audit: Audit::in_state_dir(state_dir),
             approver,
             runner,
+            survey: Arc::new(Survey::with_helper(helper.clone())),
             helper,
             remote: None,
-            survey: Arc::default(),
         }
     }
 
@@ -352,7 +352,8 @@ impl Exec {
         kind: Kind,
         (call, setting, programs): (&ExecCall, &Setting, &[PathBuf]),
     ) -> Result<Launch, ToolResult> {
-        let confinement = self.confinement(setting, &env, programs);
+        let mut confinement = self.confinement(setting, &env, programs);
+        confinement.view = if self.survey.view().works { OwnView::Required } else { OwnView::No };
         let input = if call.pty { Input::Terminal } else { Input::Closed };
         let bounds = Bounds { confinement: Some(confinement), limits: Limits::default(), input };
         let warrant = Warrant::new(permit, env).map_err(|drift| not_run(&drift))?;

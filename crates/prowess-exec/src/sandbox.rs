@@ -16,7 +16,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 pub use cleanup::Cleanup;
-pub use confinement::Confinement;
+pub use confinement::{Confinement, OwnView};
 pub(crate) use confinement::real;
 pub use container::{Engine, StopInside, Terminal};
 pub(crate) use order::render_report;
@@ -217,6 +217,8 @@ impl Sandbox {
             return Err(Unavailable::new("the run has no confinement", "give it one"));
         };
         let args = bubblewrap::argv(bubblewrap::Wrap { confinement, helper: &self.helper, cwd: &order.cwd.path });
+        // Bubblewrap has made the namespaces already.
+        confinement.view = OwnView::No;
         // New and empty inside: nothing hidden is left in them but what lies below something mounted, and that is covered.
         confinement.hidden.retain(|hidden| !bubblewrap::PRIVATE.iter().any(|private| hidden.starts_with(private)));
         confinement.write.extend(bubblewrap::PRIVATE.iter().map(PathBuf::from));

@@ -7,6 +7,8 @@
 
 #[path = "escape/names.rs"]
 mod names;
+#[path = "escape/namespaces.rs"]
+mod namespaces;
 #[path = "support/processes.rs"]
 mod processes;
 #[path = "escape/room.rs"]
@@ -26,7 +28,7 @@ use std::time::Duration;
 
 use processes::{is_running, pids, says};
 use prowess_exec::job::{Exit, Handle, Input, Then};
-use prowess_exec::sandbox::{Kind, Limits, Order, Sandbox, Survey};
+use prowess_exec::sandbox::{Kind, Limits, Order, Sandbox};
 use prowess_policy::Grants;
 use room::{Bystander, Outcome, Room, attempt, is_root, kinds, pin};
 use rustix::process::{Pid, Signal, kill_process};
@@ -163,7 +165,7 @@ fn the_systems_secrets_are_hidden_even_from_root() {
 
 #[test]
 fn modes_of_files_outside_stay() {
-    let finding = Survey::default().metadata().clone();
+    let finding = room::survey().metadata().clone();
     if !finding.works {
         eprintln!("skipped: {}", finding.what);
         return;
@@ -322,7 +324,7 @@ fn what_was_made_for_a_run_goes_with_it() {
     let room = Room::new();
     let launch = room.prepare(&Kind::Landlock, attempt(), &words(&["thread"]));
     let group = Order::parse(&launch.order.as_ref().unwrap()[4..]).unwrap().cgroup;
-    let counted = Survey::default().processes().works;
+    let counted = room::survey().processes().works;
     assert_eq!(group.is_some(), is_root() && counted, "only root needs a group to be counted");
     assert!(room.temp().exists() && group.iter().all(|group| group.exists()));
     drop(launch);
@@ -331,7 +333,7 @@ fn what_was_made_for_a_run_goes_with_it() {
 
 #[test]
 fn what_is_still_running_when_a_run_is_over_ends_with_its_group() {
-    if !is_root() || !Survey::default().processes().works {
+    if !is_root() || !room::survey().processes().works {
         eprintln!("skipped: no control groups here");
         return;
     }

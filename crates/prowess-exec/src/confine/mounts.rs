@@ -1,49 +1,43 @@
 //! Mounts: how are files outside kept from changes that Landlock does not cover?
 //!
-//! Landlock guards contents and names. Modes, owners and times it does not, so root in a sandbox could still make any
-//! file of root's readable to all, or set-user-id. Where this process may, it gives itself a view of the file systems
-//! in which everything but the confinement's own places is read-only.
+//! Landlock guards contents and names. Modes, owners and times it does not, so a run could still make any file of its
+//! user readable to all, or set-user-id. Where it can, the helper gives the run a view of the file systems in which
+//! everything but the confinement's own places is read-only.
 //!
-//! All of this is best effort, and on top of Landlock, which is what the sandbox promises and rests on: a step that
-//! fails leaves a run with what Landlock allows, and never with more. So it is for each mount that cannot be made
-//! read-only, and for the list of processes, which shows those of the run only where the kernel can do that. What
-//! comes of it on a machine is found out by trying ([`left_open`]), and the survey reports that.
+//! That is on top of Landlock, which is what the sandbox promises and rests on: a mount that cannot be made read-only
+//! leaves a run with what Landlock allows, and never with more. The list of processes shows those of the run only where
+//! the kernel can do that. What comes of it on a machine is found out by trying ([`left_open`]), and the survey reports
+//! that.
 
 use std::fs;
+use std::io;
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::StatVfsMountFlags;
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_bind_recursive, mount_change, mount_remount};
-use rustix::thread::{CapabilitySet, UnshareFlags, capabilities};
 
+use super::namespaces::Entered;
 use crate::sandbox::Confinement;
 
 /// New terminals are files that somebody has to make.
 const TERMINALS: &str = "/dev/pts";
 
-/// Names the view that a thread has.
-const VIEW: &str = "/proc/thread-self/ns/mnt";
+/// Settings that `ssh` refuses to include when their owner is neither root nor its user.
+const SSH_SETTINGS: &str = "/etc/ssh/ssh_config.d";
 
-/// Whether this process may change its view of the file systems.
-fn permitted() -> bool {
-    capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_ADMIN))
-}
-
-/// Mounts everything read-only but what the confinement lets a run change. Does what it can: the rules about files are
-/// what the sandbox rests on.
-pub(super) fn protect(confinement: &Confinement) {
-    if !permitted() || !own_view() {
-        return;
-    }
+/// Mounts everything read-only but what the confinement lets a run change. This process must have a view of its own.
+pub(super) fn protect(confinement: &Confinement, entered: Entered) -> io::Result<()> {
     // From here on, nothing we mount is seen by anyone else.
-    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
-    if mount_change("/", private).is_err() {
-        return;
-    }
-    // Arguments of other runs may hold secrets; only processes of this run are to be seen.
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
+    // Arguments of other runs may hold secrets; only processes of this run are to be seen. In a user namespace the
+    // kernel does not allow it.
     let only_files = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     let _ = mount("proc", "/proc", "proc", only_files, c"hidepid=ptraceable");
+    if entered.user {
+        hide_foreign_settings();
+    }
     let mut open: Vec<PathBuf> = confinement
         .changeable()
         .filter(|path| !path.starts_with("/dev"))
@@ -51,8 +45,8 @@ pub(super) fn protect(confinement: &Confinement) {
         .collect();
     open.sort();
     open.dedup();
-    if open.iter().any(|path| mount_bind_recursive(path, path).is_err()) {
-        return;
+    for path in &open {
+        mount_bind_recursive(path, path)?;
     }
     for (point, flags) in mounts(&table()) {
         let stays = open.iter().any(|path| point.starts_with(path));
@@ -60,41 +54,36 @@ pub(super) fn protect(confinement: &Confinement) {
             let _ = mount_remount(&point, flags | MountFlags::BIND | MountFlags::RDONLY, c"");
         }
     }
+    Ok(())
 }
 
-/// What [`protect`] does not make read-only here although it should, or nothing if it does nothing at all. It is tried,
-/// by a thread that gets a view of its own and ends with it.
-pub(super) fn left_open() -> Option<Vec<PathBuf>> {
-    let attempt = || {
-        let before = fs::read_link(VIEW).ok()?;
-        protect(&Confinement::default());
-        if fs::read_link(VIEW).ok()? == before {
-            return None;
-        }
-        let writable = |point: &Path| {
-            rustix::fs::statvfs(point).is_ok_and(|stat| !stat.f_flag.contains(StatVfsMountFlags::RDONLY))
-        };
-        // Of mounts at the same point, and of those below another, only some can be reached.
-        let mut open: Vec<PathBuf> = mounts(&table())
-            .into_iter()
-            .filter(|(point, flags)| !flags.contains(MountFlags::RDONLY) && point != Path::new(TERMINALS))
-            .map(|(point, _)| point)
-            .filter(|point| writable(point))
-            .collect();
-        open.dedup();
-        Some(open)
+/// What [`protect`] did not make read-only although it should, for a confinement without places to change.
+pub(super) fn left_open() -> Vec<PathBuf> {
+    let writable = |point: &Path| {
+        rustix::fs::statvfs(point).is_ok_and(|stat| !stat.f_flag.contains(StatVfsMountFlags::RDONLY))
     };
-    std::thread::spawn(attempt).join().ok()?
+    // Of mounts at the same point, and of those below another, only some can be reached.
+    let mut open: Vec<PathBuf> = mounts(&table())
+        .into_iter()
+        .filter(|(point, flags)| !flags.contains(MountFlags::RDONLY) && point != Path::new(TERMINALS))
+        .map(|(point, _)| point)
+        .filter(|point| writable(point))
+        .collect();
+    open.dedup();
+    open
+}
+
+/// In a user namespace root's files belong to nobody, and `ssh` stops at the first such file that it includes.
+fn hide_foreign_settings() {
+    let is_foreign = |file: fs::DirEntry| file.metadata().is_ok_and(|meta| meta.uid() != 0);
+    if fs::read_dir(SSH_SETTINGS).is_ok_and(|mut files| files.any(|file| file.is_ok_and(is_foreign))) {
+        // Without it `ssh` fails and says why.
+        let _ = mount("tmpfs", SSH_SETTINGS, "tmpfs", MountFlags::RDONLY, c"mode=755");
+    }
 }
 
 fn table() -> Vec<u8> {
     fs::read("/proc/thread-self/mountinfo").unwrap_or_default()
-}
-
-/// Parts from the view that other processes have.
-#[expect(deprecated, reason = "what makes the call unsound is a flag about open files, which is not used here")]
-fn own_view() -> bool {
-    rustix::thread::unshare(UnshareFlags::NEWNS).is_ok()
 }
 
 /// Mount points with their flags, from the kernel's table.
@@ -148,19 +137,6 @@ fn unescape(field: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn trying_it_changes_nothing_here() {
-        let here = || {
-            let mut mounts = mounts(&fs::read("/proc/self/mountinfo").unwrap());
-            mounts.retain(|(point, _)| point == Path::new("/") || point == Path::new("/proc"));
-            (fs::read_link("/proc/self/ns/mnt").unwrap(), mounts)
-        };
-        let before = here();
-        let left = left_open();
-        assert!(permitted() || left.is_none(), "nobody can without the privilege");
-        assert_eq!(here(), before);
-    }
 
     #[test]
     fn the_kernels_table_is_read() {

@@ -26,6 +26,24 @@ pub struct Confinement {
     pub unix_sockets: bool,
     /// A folder of its own for temporary files: made for the run and removed after it.
     pub temp: Option<PathBuf>,
+    /// Whether it gets a view of the file systems of its own.
+    #[serde(default)]
+    pub view: OwnView,
+}
+
+/// Whether a run gets mounts of its own, in which everything that it may not change is read-only, and System V shared
+/// memory of its own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum OwnView {
+    /// It does, or it does not start. For machines that are known to allow it; see
+    /// [`Survey::view`](super::Survey::view).
+    Required,
+    /// It does where the kernel allows it.
+    #[default]
+    WherePossible,
+    /// It does not: somebody else has done it, or the kernel cannot.
+    No,
 }
 
 /// Where systems keep programs, libraries and public settings.

@@ -5,6 +5,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -13,9 +14,13 @@ use std::time::{Duration, Instant};
 use super::cgroup;
 use super::cleanup::Cleanup;
 use super::container::Engine;
+use crate::confine::Attempt;
 
 /// How long a program may take to show that it works.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How many bytes of a program's answer are read: fewer than fit into a pipe, so no program waits for its reader.
+const MAX_SAID: u64 = 32 * 1024;
 
 /// How many characters of a program's complaint are shown.
 const COMPLAINT: usize = 120;
@@ -47,6 +52,9 @@ impl Finding {
 /// What this machine can do. Each part is looked at when somebody asks for it, and only once.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Survey {
+    /// The helper that tries out namespaces; else this program.
+    pub(super) helper: Option<PathBuf>,
+    pub(super) namespaces: OnceLock<Attempt>,
     pub(super) landlock: OnceLock<Finding>,
     pub(super) seccomp: OnceLock<Finding>,
     pub(super) bubblewrap: OnceLock<Finding>,
@@ -54,9 +62,17 @@ pub struct Survey {
     pub(super) podman: OnceLock<Finding>,
     pub(super) processes: OnceLock<Finding>,
     pub(super) metadata: OnceLock<Finding>,
+    pub(super) view: OnceLock<Finding>,
+    pub(super) shared_memory: OnceLock<Finding>,
 }
 
 impl Survey {
+    /// A survey that tries out namespaces with `helper` instead of this program, which may be no helper.
+    #[must_use]
+    pub fn with_helper(helper: PathBuf) -> Self {
+        Self { helper: Some(helper), ..Self::default() }
+    }
+
     /// Rules about files, the network and signals.
     #[must_use]
     pub fn landlock(&self) -> &Finding {
@@ -96,12 +112,32 @@ impl Survey {
     /// Whether files outside are safe from changes of mode and time.
     #[must_use]
     pub fn metadata(&self) -> &Finding {
-        self.metadata.get_or_init(metadata)
+        self.metadata.get_or_init(|| metadata(self.namespaces()))
+    }
+
+    /// Whether a run under Landlock gets a view of the file systems of its own, in which single files of the workspace
+    /// are read-only. Bubblewrap always gives it one.
+    #[must_use]
+    pub fn view(&self) -> &Finding {
+        self.view.get_or_init(|| view(self.namespaces()))
+    }
+
+    /// Whether System V shared memory and message queues of other processes are out of reach under Landlock.
+    #[must_use]
+    pub fn shared_memory(&self) -> &Finding {
+        self.shared_memory.get_or_init(|| shared_memory(self.namespaces()))
+    }
+
+    fn namespaces(&self) -> &Attempt {
+        self.namespaces.get_or_init(|| {
+            try_namespaces(self.helper.as_deref())
+                .unwrap_or_else(|why| Attempt { why: Some(why), ..Attempt::default() })
+        })
     }
 
     /// Every finding with its name, for a report. Starts a few short-lived programs.
     #[must_use]
-    pub fn lines(&self) -> [(&'static str, &Finding); 7] {
+    pub fn lines(&self) -> [(&'static str, &Finding); 9] {
         [
             ("landlock", self.landlock()),
             ("seccomp", self.seccomp()),
@@ -110,6 +146,8 @@ impl Survey {
             ("podman", self.podman()),
             ("process limit", self.processes()),
             ("file modes outside", self.metadata()),
+            ("protected files", self.view()),
+            ("shared memory", self.shared_memory()),
         ]
     }
 }
@@ -156,7 +194,7 @@ fn bubblewrap() -> Finding {
         return Finding::fails("`bwrap` is not installed", "install the package `bubblewrap`");
     };
     match attempt(&program, &["--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "true"]) {
-        Ok(()) => Finding::works(format!("{} makes namespaces", program.display())),
+        Ok(_) => Finding::works(format!("{} makes namespaces", program.display())),
         Err(why) => Finding::fails(
             format!("{} does not work here: {why}", program.display()),
             "allow unprivileged user namespaces, or choose landlock",
@@ -170,7 +208,7 @@ fn engine(engine: Engine) -> Finding {
         return Finding::fails(format!("`{name}` is not installed"), format!("install {name} to run in containers"));
     };
     match attempt(&program, &["version", "--format", "{{.Server.Version}}"]) {
-        Ok(()) => Finding::works(format!("{} reaches its engine", program.display())),
+        Ok(_) => Finding::works(format!("{} reaches its engine", program.display())),
         Err(why) => Finding::fails(
             format!("{} does not reach its engine: {why}", program.display()),
             format!("start the engine, and check that `{name} version` works for this user"),
@@ -199,16 +237,48 @@ fn processes() -> Finding {
     };
     let door = cgroup::door(&group);
     match attempt(Path::new("/bin/sh"), &[OsStr::new("-c"), OsStr::new("echo 0 > \"$0\""), door.as_os_str()]) {
-        Ok(()) => Finding::works("limited by a control group"),
+        Ok(_) => Finding::works("limited by a control group"),
         Err(why) => {
             Finding::fails(format!("runs as root do not start: no control group can be joined ({why})"), advice)
         }
     }
 }
 
-fn metadata() -> Finding {
+/// Has the helper enter the namespaces of a run. It must be a process of its own: only one with a single thread may.
+fn try_namespaces(helper: Option<&Path>) -> Result<Attempt, String> {
+    let own = || crate::confine::helper().map_err(|error| error.to_string());
+    let helper = helper.map_or_else(own, |helper| Ok(helper.to_owned()))?;
+    let said = attempt(&helper, &[crate::confine::TRY_VERB])?;
+    serde_json::from_str(&said).map_err(|_| format!("{} does not try it out", helper.display()))
+}
+
+fn view(namespaces: &Attempt) -> Finding {
+    if namespaces.mounts {
+        return Finding::works("read-only in every run under landlock");
+    }
+    Finding::fails(
+        format!("under landlock a run can change them: it gets no mounts of its own ({})", why(namespaces)),
+        "allow unprivileged user namespaces (user.max_user_namespaces, AppArmor), or choose bubblewrap",
+    )
+}
+
+fn shared_memory(namespaces: &Attempt) -> Finding {
+    if namespaces.ipc {
+        return Finding::works("every run has its own");
+    }
+    Finding::fails(
+        format!("under landlock a run reaches System V shared memory of this user ({})", why(namespaces)),
+        "allow unprivileged user namespaces (user.max_user_namespaces, AppArmor), or choose bubblewrap",
+    )
+}
+
+fn why(namespaces: &Attempt) -> &str {
+    namespaces.why.as_deref().unwrap_or("the kernel does not allow it")
+}
+
+fn metadata(namespaces: &Attempt) -> Finding {
     let advice = "choose bubblewrap where that matters";
-    match crate::confine::left_open().as_deref() {
+    match namespaces.mounts.then_some(namespaces.open.as_slice()) {
         Some([]) => {
             Finding::works("protected: everything except the folders that a run may change is mounted read-only")
         }
@@ -227,12 +297,12 @@ fn metadata() -> Finding {
     }
 }
 
-/// Runs a program without input and says in one line why it failed.
-fn attempt(program: &Path, args: &[impl AsRef<OsStr>]) -> Result<(), String> {
+/// Runs a program without input, and returns what it says, or in one line why it failed.
+fn attempt(program: &Path, args: &[impl AsRef<OsStr>]) -> Result<String, String> {
     let mut child = Command::new(program)
         .args(args)
         .stdin(Stdio::null())
-        .stdout(Stdio::null())
+        .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| error.to_string())?;
@@ -251,12 +321,14 @@ fn attempt(program: &Path, args: &[impl AsRef<OsStr>]) -> Result<(), String> {
         }
     };
     if status.success() {
-        return Ok(());
+        let mut said = String::new();
+        let output = child.stdout.take().map(|stdout| stdout.take(MAX_SAID).read_to_string(&mut said));
+        return output.unwrap_or(Ok(0)).map(|_| said).map_err(|error| error.to_string());
     }
     Err(complaint(child.stderr.take()).unwrap_or_else(|| status.to_string()))
 }
 
-fn complaint(stderr: Option<impl std::io::Read>) -> Option<String> {
+fn complaint(stderr: Option<impl Read>) -> Option<String> {
     let mut bytes = [0; 512];
     let length = stderr?.read(&mut bytes).ok()?;
     first_sentence(&String::from_utf8_lossy(&bytes[..length]))

@@ -9,6 +9,7 @@ use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 
@@ -23,7 +24,7 @@ use tempfile::TempDir;
 
 /// No sandbox, and every kind that works on this machine.
 pub(crate) fn kinds() -> Vec<Kind> {
-    let survey = Survey::default();
+    let survey = survey();
     let mut kinds = vec![Kind::None];
     for kind in [Kind::Landlock, Kind::Bubblewrap] {
         match Sandbox::choose(&Choice::Kind(kind), &survey) {
@@ -33,6 +34,11 @@ pub(crate) fn kinds() -> Vec<Kind> {
     }
     assert!(kinds.len() > 1, "no sandbox works here, so nothing can be shown");
     kinds
+}
+
+/// What this machine can do, found out with the helper.
+pub(crate) fn survey() -> Survey {
+    Survey::with_helper(helper().to_owned())
 }
 
 pub(crate) fn is_root() -> bool {
@@ -139,6 +145,7 @@ pub(crate) struct Room {
     grants: Grants,
     limits: Limits,
     leak: Option<fs::File>,
+    user: Option<u32>,
 }
 
 impl Room {
@@ -149,7 +156,7 @@ impl Room {
         fs::create_dir(&workspace).unwrap();
         fs::create_dir(path.join("home")).unwrap();
         fs::write(path.join("home/secret"), "the secret of the home").unwrap();
-        Self { root, workspace, temp: temp_name(), grants: Grants::default(), limits: Limits::default(), leak: None }
+        Self { root, workspace, temp: temp_name(), grants: Grants::default(), limits: Limits::default(), leak: None, user: None }
     }
 
     pub(crate) fn grant(mut self, grants: Grants) -> Self {
@@ -159,6 +166,18 @@ impl Room {
 
     pub(crate) fn limit(mut self, limits: Limits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// The room of an ordinary user, who also owns the home and its secret. Only root can make one.
+    pub(crate) fn of_user(mut self, user: u32) -> Self {
+        let root = fs::canonicalize(self.root.path()).unwrap();
+        for path in [root.clone(), self.workspace.clone(), root.join("home"), root.join("home/secret")] {
+            std::os::unix::fs::chown(path, Some(user), Some(user)).unwrap();
+        }
+        // Only root's runs are counted in a control group, which this user could not join.
+        self.limits = Limits::none();
+        self.user = Some(user);
         self
     }
 
@@ -275,6 +294,10 @@ impl Room {
         }
         let mut command = Command::new(&launch.program);
         command.args(&launch.args).env_clear().env("TMPDIR", &self.temp).stdin(stdin).stdout(Stdio::piped());
+        if let Some(user) = self.user {
+            std::os::unix::fs::chown(&self.temp, Some(user), Some(user)).unwrap();
+            command.uid(user).gid(user);
+        }
         command.fd_mappings(maps).unwrap();
         let child = command.spawn().unwrap();
         drop(command);
