@@ -12,6 +12,7 @@ use std::sync::Arc;
 use prowess_policy::approvals::{Approvals, Entry, Overrides, Use};
 use prowess_policy::env::{EnvInputs, RunEnv, compose};
 use prowess_policy::posture::{Ask, Security};
+use prowess_policy::protected::Protection;
 use prowess_policy::safe_bin::SafeBins;
 use prowess_policy::{
     Answer, Basis, Binding, Denied, Dialect, ExecSettings, Grant, Grants, Judgment, Permit, Place, ProgramPlace,
@@ -25,7 +26,9 @@ use crate::job::{Handle, Input, Leftovers, Runner, Start};
 use crate::launch::{Bounds, Launch, Warrant};
 use crate::lookup::Disk;
 use crate::remote::{Remote, check_here};
-use crate::sandbox::{Choice, Confinement, Engine, Kind, Limits, OwnView, Sandbox, Survey};
+use crate::sandbox::{
+    ApprovedFiles, Choice, Confinement, Engine, Kind, Limits, OwnView, ProtectedGuard, Sandbox, Survey,
+};
 use crate::store::ApprovalsFile;
 use crate::tool::ToolResult;
 
@@ -47,6 +50,8 @@ pub struct Exec {
     pub helper: PathBuf,
     /// Who runs commands on other machines, if there are any.
     pub remote: Option<Arc<dyn Remote>>,
+    /// Protected files that a person let a tool change.
+    pub approved_files: Arc<ApprovedFiles>,
     /// What this machine can do.
     survey: Arc<Survey>,
 }
@@ -175,6 +180,7 @@ impl Exec {
             survey: Arc::new(Survey::with_helper(helper.clone())),
             helper,
             remote: None,
+            approved_files: Arc::default(),
         }
     }
 
@@ -353,11 +359,20 @@ impl Exec {
         (call, setting, programs): (&ExecCall, &Setting, &[PathBuf]),
     ) -> Result<Launch, ToolResult> {
         let mut confinement = self.confinement(setting, &env, programs);
+        // Files of this machine mean nothing in a container, and without a sandbox nothing is protected.
+        let guard = matches!(kind, Kind::Landlock | Kind::Bubblewrap).then(|| {
+            let protection = Protection::new(&setting.settings.protected);
+            ProtectedGuard::new(&confinement, protection, Arc::clone(&self.approved_files))
+        });
+        if let Some(guard) = &guard {
+            guard.apply(&mut confinement);
+        }
         confinement.view = if self.survey.view().works { OwnView::Required } else { OwnView::No };
         let input = if call.pty { Input::Terminal } else { Input::Closed };
         let bounds = Bounds { confinement: Some(confinement), limits: Limits::default(), input };
         let warrant = Warrant::new(permit, env).map_err(|drift| not_run(&drift))?;
-        Launch::new(warrant, &Sandbox::new(kind, self.helper.clone()), bounds).map_err(|why| not_run(&why))
+        let launch = Launch::new(warrant, &Sandbox::new(kind, self.helper.clone()), bounds);
+        launch.map(|launch| launch.guarded(guard)).map_err(|why| not_run(&why))
     }
 
     /// What a run may touch. What decides about runs is out of its reach, and so is what the operator hides.

@@ -23,7 +23,7 @@ pub use self::task::{News, Then};
 use self::task::{Order, Task};
 use crate::launch::Launch;
 use crate::output::{self, Kept, Output};
-use crate::sandbox::Refused;
+use crate::sandbox::{Refused, SetAside};
 
 /// How many messages may wait for a job.
 const MESSAGES: usize = 64;
@@ -241,6 +241,8 @@ pub struct Outcome {
     pub ended_with_it: usize,
     /// How many processes could not be ended.
     pub left: usize,
+    /// Protected files that it left behind, and what became of them.
+    pub set_aside: Vec<SetAside>,
     /// When it ended.
     pub ended_at: SystemTime,
 }
@@ -258,6 +260,7 @@ impl Outcome {
             unread: News::default(),
             ended_with_it: 0,
             left: 0,
+            set_aside: Vec::new(),
             ended_at,
         }
     }

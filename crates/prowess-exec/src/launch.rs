@@ -35,7 +35,7 @@ use prowess_policy::{Permit, Pin as JudgedPin};
 use tempfile::TempDir;
 
 use crate::job::Input;
-use crate::sandbox::{Confinement, Cwd, Kind, Limits, Order, Pin, Prepared, Sandbox, temp_name};
+use crate::sandbox::{Confinement, Cwd, Kind, Limits, Order, Pin, Prepared, ProtectedGuard, Sandbox, temp_name};
 use crate::seal::seal;
 
 /// The proof that a command may run with an environment: a permit, used up. Without one nothing starts.
@@ -134,6 +134,15 @@ impl Launch {
             input: bounds.input,
             prepared,
         })
+    }
+
+    /// The same, with `guard` looking after protected files until the run is over.
+    #[must_use]
+    pub fn guarded(mut self, guard: Option<ProtectedGuard>) -> Self {
+        if let Some(guard) = guard {
+            self.prepared.cleanup.guard(guard);
+        }
+        self
     }
 
     /// The command as it was judged.

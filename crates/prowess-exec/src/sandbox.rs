@@ -9,6 +9,7 @@ mod cleanup;
 mod confinement;
 pub mod container;
 mod order;
+mod protected;
 mod survey;
 
 use std::ffi::OsString;
@@ -16,11 +17,12 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 pub use cleanup::Cleanup;
-pub use confinement::{Confinement, OwnView};
 pub(crate) use confinement::real;
+pub use confinement::{Confinement, OwnView};
 pub use container::{Engine, StopInside, Terminal};
 pub(crate) use order::render_report;
 pub use order::{Cwd, Limits, MAX_ORDER, ORDER_FD, Order, OrderError, Pin, REFUSED_EXIT, Refused, read_report};
+pub use protected::{ApprovedFiles, ProtectedGuard, SetAside};
 pub use survey::{Finding, Survey};
 
 /// What keeps a run in its bounds.

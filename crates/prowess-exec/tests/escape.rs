@@ -11,6 +11,8 @@ mod names;
 mod namespaces;
 #[path = "support/processes.rs"]
 mod processes;
+#[path = "escape/protected.rs"]
+mod protected;
 #[path = "escape/room.rs"]
 mod room;
 #[path = "support/bash.rs"]

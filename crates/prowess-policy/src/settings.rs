@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::posture::{Ask, Security};
+use crate::protected::ProtectedSettings;
 use crate::safe_bin::CustomProfile;
 
 /// Where commands run.
@@ -135,6 +136,8 @@ pub struct ExecSettings {
     pub sandbox: SandboxChoice,
     /// What commands may reach beyond their workspace.
     pub grants: Grants,
+    /// What is protected in a workspace, besides the usual, and what is not.
+    pub protected: ProtectedSettings,
 }
 
 impl ExecSettings {
@@ -166,8 +169,17 @@ impl ExecSettings {
             cleanup: millis("cleanupMs"),
             sandbox: sandbox(&common["sandbox"], &agent["sandbox"]),
             grants: Grants::read(&common["sandbox"]).and(Grants::read(&agent["sandbox"])),
+            protected: protected(&common["protected"], &agent["protected"]),
         }
     }
+}
+
+/// What is added for all is added for each agent; what is removed counts for whom it is said.
+fn protected(common: &Value, agent: &Value) -> ProtectedSettings {
+    let list = |section: &Value, key: &str| texts(&section[key]).unwrap_or_default();
+    let add = list(common, "add").into_iter().chain(list(agent, "add")).collect();
+    let remove = if agent["remove"].is_null() { list(common, "remove") } else { list(agent, "remove") };
+    ProtectedSettings { add, remove }
 }
 
 /// `null` is not given; anything that is no word of ours is the strictest.
@@ -244,6 +256,15 @@ mod tests {
         let settings = ExecSettings::read(&common, &json!({"sandbox": {"read": ["/srv"]}}));
         assert_eq!(settings.sandbox, SandboxChoice::Docker("box".to_owned()));
         assert_eq!(ExecSettings::read(&json!({"host": "gatway"}), &Value::Null).host, Some(Host::Unknown));
+    }
+
+    #[test]
+    fn what_is_protected_can_be_changed() {
+        let common = json!({"protected": {"add": ["a"], "remove": [".idea"]}});
+        let both = ExecSettings::read(&common, &json!({"protected": {"add": ["b"], "remove": []}})).protected;
+        assert_eq!(both, ProtectedSettings { add: vec!["a".to_owned(), "b".to_owned()], remove: Vec::new() });
+        assert_eq!(ExecSettings::read(&common, &Value::Null).protected.remove, [".idea"]);
+        assert_eq!(ExecSettings::read(&json!({"protected": {"remove": true}}), &Value::Null).protected.remove.len(), 0);
     }
 
     #[test]

@@ -48,10 +48,30 @@ pub(super) fn protect(confinement: &Confinement, entered: Entered) -> io::Result
     for path in &open {
         mount_bind_recursive(path, path)?;
     }
+    mount_on_itself(&confinement.pinned)?;
+    mount_on_itself(&confinement.protected)?;
     for (point, flags) in mounts(&table()) {
         let stays = open.iter().any(|path| point.starts_with(path));
-        if !stays && point != Path::new(TERMINALS) {
-            let _ = mount_remount(&point, flags | MountFlags::BIND | MountFlags::RDONLY, c"");
+        let read_only = flags | MountFlags::BIND | MountFlags::RDONLY;
+        if stays && confinement.protected.iter().any(|path| point.starts_with(path)) {
+            // Unlike the rest, nothing else guards these.
+            mount_remount(&point, read_only, c"")?;
+        } else if !stays && point != Path::new(TERMINALS) {
+            let _ = mount_remount(&point, read_only, c"");
+        }
+    }
+    Ok(())
+}
+
+/// Makes mount points of what is at `paths`. What is not there any more needs none, and a link that has taken its place
+/// is not followed.
+fn mount_on_itself(paths: &[PathBuf]) -> io::Result<()> {
+    for path in paths {
+        match fs::canonicalize(path) {
+            Ok(real) if real == *path => mount_bind_recursive(path, path)?,
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
         }
     }
     Ok(())
@@ -59,9 +79,8 @@ pub(super) fn protect(confinement: &Confinement, entered: Entered) -> io::Result
 
 /// What [`protect`] did not make read-only although it should, for a confinement without places to change.
 pub(super) fn left_open() -> Vec<PathBuf> {
-    let writable = |point: &Path| {
-        rustix::fs::statvfs(point).is_ok_and(|stat| !stat.f_flag.contains(StatVfsMountFlags::RDONLY))
-    };
+    let writable =
+        |point: &Path| rustix::fs::statvfs(point).is_ok_and(|stat| !stat.f_flag.contains(StatVfsMountFlags::RDONLY));
     // Of mounts at the same point, and of those below another, only some can be reached.
     let mut open: Vec<PathBuf> = mounts(&table())
         .into_iter()

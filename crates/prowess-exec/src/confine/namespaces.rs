@@ -87,5 +87,8 @@ fn name(flag: UnshareFlags) -> &'static str {
 }
 
 fn refused(what: &str, error: &io::Error) -> Refused {
-    Refused::new("sandbox", format!("the run cannot enter {what}: {error}; see `user.max_user_namespaces` and AppArmor"))
+    Refused::new(
+        "sandbox",
+        format!("the run cannot enter {what}: {error}; see `user.max_user_namespaces` and AppArmor"),
+    )
 }

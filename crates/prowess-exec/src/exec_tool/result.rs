@@ -32,6 +32,7 @@ pub fn finished(outcome: &Outcome, plan: &Plan, cwd: &str) -> ToolResult {
     let output = output.trim();
     let mut warnings = plan.warnings.clone();
     warnings.extend(about_processes(outcome));
+    warnings.extend(outcome.set_aside.iter().map(ToString::to_string));
     if let (Exit::Code(code), true) = (&outcome.exit, outcome.exit.is_completed()) {
         let note = if *code == 0 { String::new() } else { format!("\n\n(Command exited with code {code})") };
         let aggregated = format!("{output}{note}");

@@ -35,6 +35,9 @@ const ANSWERS: usize = 16;
 /// How often it is checked whether everyone is gone.
 const LOOK: Duration = Duration::from_millis(10);
 
+/// How often a run that goes on is checked for protected files that have appeared.
+const CHECK: Duration = Duration::from_secs(5);
+
 /// How long processes that do not even obey KILL are waited for.
 const STUBBORN: Duration = Duration::from_secs(10);
 
@@ -144,6 +147,7 @@ impl Task {
             ended_with_it: 0,
             left: 0,
             stopping: None,
+            check_at: began + CHECK,
             task: self,
         };
         life.live().await;
@@ -175,6 +179,8 @@ struct Life {
     left: usize,
     /// What ends the processes inside a container.
     stopping: Option<JoinHandle<()>>,
+    /// When to look again for protected files that have appeared.
+    check_at: Instant,
     task: Task,
 }
 
@@ -222,7 +228,7 @@ impl Life {
         let far = now + Duration::from_secs(3_600);
         let due = match self.phase {
             Phase::Running if self.exited.is_some() => self.drain_until,
-            Phase::Running => self.timeout_at,
+            Phase::Running => Some(self.timeout_at.map_or(self.check_at, |at| at.min(self.check_at))),
             Phase::Ending(_) | Phase::Killing(_) => Some(self.look_at),
             Phase::Gone => self.drain_until,
         };
@@ -241,6 +247,8 @@ impl Life {
             Phase::Running => {
                 if self.timeout_at.is_some_and(|at| at <= now) {
                     self.end(Cause::Time).await;
+                } else if self.check_at <= now {
+                    self.check_protected(now).await;
                 }
             }
             Phase::Ending(until) | Phase::Killing(until) if self.look_at <= now => {
@@ -248,6 +256,15 @@ impl Life {
                 self.look(due).await;
             }
             Phase::Ending(_) | Phase::Killing(_) | Phase::Gone => {}
+        }
+    }
+
+    /// A run that goes on for hours must not leave a hook in place for hours.
+    async fn check_protected(&mut self, now: Instant) {
+        self.check_at = now + CHECK;
+        if let Some(guard) = self.task.spawned.cleanup.guarded_by() {
+            // What it finds, it remembers.
+            let _ = tokio::task::spawn_blocking(move || guard.check()).await;
         }
     }
 
@@ -459,7 +476,9 @@ impl Life {
         let empty = if drained.text.is_empty() { self.empty.saturating_add(1) } else { 0 };
         let tail = self.task.output.tail();
         // Before anybody hears that it is over, nothing of it is left and its place is free.
-        drop((self.task.spawned.cleanup, self.task.place));
+        let cleanup = self.task.spawned.cleanup;
+        let set_aside = tokio::task::spawn_blocking(move || cleanup.finish()).await.unwrap_or_default();
+        drop(self.task.place);
         Outcome {
             exit,
             code,
@@ -470,6 +489,7 @@ impl Life {
             unread: News { drained, empty },
             ended_with_it: self.ended_with_it,
             left: self.left,
+            set_aside,
             ended_at,
         }
     }

@@ -48,6 +48,13 @@ pub(super) fn argv(wrap: Wrap<'_>) -> Vec<OsString> {
     for path in confinement.changeable().filter(|path| !provided(path)) {
         args.bind("--bind-try", path);
     }
+    // A mount point can be neither renamed nor removed.
+    for path in &confinement.pinned {
+        args.bind("--bind-try", path);
+    }
+    for path in &confinement.protected {
+        args.bind("--ro-bind-try", path);
+    }
     // Only now: there may be places below them to mount at.
     for path in &covers {
         args.add(&["--remount-ro"]).path(path);
@@ -156,6 +163,8 @@ mod tests {
             hidden: ["shadow", "private", "private/mine/inner", "missing"]
                 .map(|name| root.join("etc").join(name))
                 .into(),
+            pinned: vec!["/home/u/w/.git".into()],
+            protected: vec!["/home/u/w/.git/config".into()],
             temp: Some("/tmp/run-1".into()),
             ..Confinement::default()
         };
@@ -172,6 +181,8 @@ mod tests {
                  --tmpfs {root}/etc/private/mine/inner \
                  --ro-bind /opt/prowess/prowess /opt/prowess/prowess \
                  --bind-try /home/u/w /home/u/w --bind-try /tmp/run-1 /tmp/run-1 \
+                 --bind-try /home/u/w/.git /home/u/w/.git \
+                 --ro-bind-try /home/u/w/.git/config /home/u/w/.git/config \
                  --remount-ro {root}/alias/private --remount-ro {root}/etc/private \
                  --remount-ro {root}/etc/private/mine/inner \
                  --chdir /home/u/w/sub -- /opt/prowess/prowess __confine"

@@ -3,9 +3,11 @@
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::cgroup;
+use super::protected::{ProtectedGuard, SetAside};
 
 /// How often a control group is tried again while the last of its processes end.
 const ROUNDS: usize = 50;
@@ -19,11 +21,39 @@ pub struct Cleanup {
     cgroup: Option<PathBuf>,
     temp: Option<PathBuf>,
     kept: Vec<tempfile::TempDir>,
+    guard: Option<Arc<ProtectedGuard>>,
 }
 
 impl Cleanup {
-    /// Cleans up now, as dropping it would.
-    pub fn finish(self) {}
+    /// Cleans up now, as dropping it would, and returns the protected files that the run left behind.
+    pub fn finish(mut self) -> Vec<SetAside> {
+        self.end();
+        self.guard.take().map(|guard| guard.set_aside_files()).unwrap_or_default()
+    }
+
+    /// Looks after protected files until the run is over.
+    pub fn guard(&mut self, guard: ProtectedGuard) {
+        self.guard = Some(Arc::new(guard));
+    }
+
+    /// Who looks after protected files.
+    pub(crate) fn guarded_by(&self) -> Option<Arc<ProtectedGuard>> {
+        self.guard.clone()
+    }
+
+    fn end(&mut self) {
+        if let Some(group) = self.cgroup.take() {
+            remove_group(&group);
+        }
+        // Nobody is left who could make more.
+        if let Some(guard) = &self.guard {
+            guard.check();
+        }
+        if let Some(temp) = self.temp.take() {
+            // Nothing to tell anyone: what is left is a private folder among temporary files.
+            let _ = fs::remove_dir_all(temp);
+        }
+    }
 
     /// Keeps `folder` until the run is over.
     pub(crate) fn keep(&mut self, folder: tempfile::TempDir) {
@@ -47,13 +77,7 @@ impl Cleanup {
 
 impl Drop for Cleanup {
     fn drop(&mut self) {
-        if let Some(group) = self.cgroup.take() {
-            remove_group(&group);
-        }
-        if let Some(temp) = self.temp.take() {
-            // Nothing to tell anyone: what is left is a private folder among temporary files.
-            let _ = fs::remove_dir_all(temp);
-        }
+        self.end();
     }
 }
 

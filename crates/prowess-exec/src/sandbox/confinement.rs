@@ -24,6 +24,12 @@ pub struct Confinement {
     pub network: bool,
     /// Whether it may talk to local services over their sockets.
     pub unix_sockets: bool,
+    /// Files and folders that stay read-only although a folder above them may be changed. Needs a view of its own.
+    #[serde(default)]
+    pub protected: Vec<PathBuf>,
+    /// Folders that cannot be renamed or removed although they may be changed. Needs a view of its own.
+    #[serde(default)]
+    pub pinned: Vec<PathBuf>,
     /// A folder of its own for temporary files: made for the run and removed after it.
     pub temp: Option<PathBuf>,
     /// Whether it gets a view of the file systems of its own.

@@ -15,7 +15,7 @@ use crate::{text, words};
 const NOBODY: u32 = 65534;
 
 /// Rooms of everyone this process can be: itself, and for root also an ordinary user.
-fn rooms() -> Vec<Room> {
+pub(crate) fn rooms() -> Vec<Room> {
     let mut rooms = vec![Room::new()];
     // Nobody may be kept from the folder that this was built in.
     let mut helper = Command::new(helper());
@@ -32,7 +32,7 @@ fn here() -> impl Iterator<Item = Kind> {
     kinds().into_iter().filter(|kind| *kind != Kind::Bubblewrap)
 }
 
-fn has_own_view() -> bool {
+pub(crate) fn has_own_view() -> bool {
     let finding = survey().view().clone();
     if !finding.works {
         eprintln!("skipped: {}", finding.what);
@@ -82,7 +82,8 @@ fn a_user_namespace_gives_no_powers() {
                 let line = said.lines().find(|line| line.starts_with(set)).expect("a field");
                 assert!(line.ends_with("0000000000000000"), "{kind}: {line}");
             }
-            for words in [words(&["namespace"]), words(&["user-namespace"]), words(&["mount", &text(room.workspace())])] {
+            for words in [words(&["namespace"]), words(&["user-namespace"]), words(&["mount", &text(room.workspace())])]
+            {
                 let said = room.attempt(&kind, &words);
                 assert!(said.starts_with("failed"), "{kind}: {words:?} {said}");
             }

@@ -156,7 +156,15 @@ impl Room {
         fs::create_dir(&workspace).unwrap();
         fs::create_dir(path.join("home")).unwrap();
         fs::write(path.join("home/secret"), "the secret of the home").unwrap();
-        Self { root, workspace, temp: temp_name(), grants: Grants::default(), limits: Limits::default(), leak: None, user: None }
+        Self {
+            root,
+            workspace,
+            temp: temp_name(),
+            grants: Grants::default(),
+            limits: Limits::default(),
+            leak: None,
+            user: None,
+        }
     }
 
     pub(crate) fn grant(mut self, grants: Grants) -> Self {
@@ -281,7 +289,7 @@ impl Room {
         .finish()
     }
 
-    fn launch(&self, launch: Prepared) -> Run {
+    pub(crate) fn launch(&self, launch: Prepared) -> Run {
         self.launch_on(launch, Stdio::null())
     }
 
@@ -343,7 +351,7 @@ impl Run {
         self.child.wait().unwrap();
     }
 
-    fn finish(mut self) -> Outcome {
+    pub(crate) fn finish(mut self) -> Outcome {
         let mut stdout = String::new();
         let mut bytes = Vec::new();
         self.take_stdout().read_to_end(&mut bytes).unwrap();
