@@ -10,6 +10,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use prowess_exec::sandbox::ApprovedFiles;
+use prowess_policy::protected::{GIT, Protection, is_git_dir};
 use prowess_skills::Skill;
 use rustix::fs::{Mode, OFlags};
 
@@ -26,6 +28,10 @@ pub(crate) struct Fences {
     pub(crate) hidden: Vec<PathBuf>,
     /// Places outside the workspace.
     pub(crate) outside: Outside,
+    /// What of the workspace acts later, outside the sandbox.
+    pub(crate) protection: Protection,
+    /// What a person let a tool write, so that no command is blamed for it.
+    pub(crate) approved: Arc<ApprovedFiles>,
 }
 
 /// What is done about places outside the workspace.
@@ -150,7 +156,14 @@ impl Fences {
         if self.hides(&opened.real, Some(&opened.metadata)) {
             return Standing::Refused(kept_out(&opened.real));
         }
-        if is_in(&opened.real, scope.workspace) || scope.skills.around(asked, &opened.real).is_some() {
+        let is_inside = is_in(&opened.real, scope.workspace);
+        if is_inside && is_shared_secret(&opened.metadata) {
+            let (real, names) = (opened.real.display(), opened.metadata.nlink());
+            return Standing::Ask(format!(
+                "{real} is a private file with {names} names (hard links), maybe one outside"
+            ));
+        }
+        if is_inside || scope.skills.around(asked, &opened.real).is_some() {
             return Standing::Free;
         }
         self.elsewhere(&opened.real, scope.workspace)
@@ -169,10 +182,27 @@ impl Fences {
         }
         let inside = scope.workspace.canonicalize().ok();
         let inside = inside.and_then(|workspace| real.strip_prefix(workspace).ok()).unwrap_or(real);
-        match decides(inside) {
+        match self.decides(inside, real) {
             Some(what) => Standing::Ask(format!("{} is {what}", real.display())),
             None => Standing::Free,
         }
+    }
+
+    /// What a file is that decides what later commands do; `inside` is the path of `real` seen from the workspace.
+    fn decides(&self, inside: &Path, real: &Path) -> Option<&'static str> {
+        let name = inside.file_name().unwrap_or_default();
+        if name.eq_ignore_ascii_case("SKILL.md") {
+            return Some("part of a new skill, and skills steer the agent");
+        }
+        if let Some(what) = self.protection.covering(inside) {
+            return Some(what);
+        }
+        let is_named_git = inside.components().any(|part| part.as_os_str().eq_ignore_ascii_case(GIT));
+        let folders = real.ancestors().skip(1).take(inside.components().count());
+        let is_git = || folders.into_iter().any(|folder| is_git_dir(|name| folder.join(name).exists()));
+        // A folder with a `HEAD` can pass for a repository, and the settings of a repository start programs.
+        let is_git = self.protection.covers_git() && (is_named_git || name == "HEAD" || is_git());
+        is_git.then_some("part of a Git repository's own files, which can start programs")
     }
 
     fn elsewhere(&self, real: &Path, workspace: &Path) -> Standing {
@@ -202,19 +232,11 @@ fn kept_out(real: &Path) -> String {
     format!("{} holds keys, settings or records that tools must not access; ask the operator", real.display())
 }
 
-/// Files that decide what later commands do, seen from the workspace, and what each is.
-fn decides(path: &Path) -> Option<&'static str> {
-    let name = path.file_name().unwrap_or_default();
-    if name.eq_ignore_ascii_case("SKILL.md") {
-        return Some("part of a new skill, and skills steer the agent");
-    }
-    let is_below = |folder: &str| path.components().any(|part| part.as_os_str().eq_ignore_ascii_case(folder));
-    if is_below(".openclaw") || is_below(".agents") {
-        return Some("among the workspace's plugins and skills, which steer the agent");
-    }
-    let is_git = is_below(".git");
-    // A folder with a `HEAD` can pass for a repository, and the settings of a repository start programs.
-    (is_git || name == "HEAD").then_some("part of a Git repository's own files, which can start programs")
+/// Whether a file that belongs to somebody else, or that only its owner may read, has a second name. Git and package
+/// managers link files too, but those may be read by all.
+fn is_shared_secret(metadata: &Metadata) -> bool {
+    let is_private = metadata.mode() & 0o077 == 0 || metadata.uid() != rustix::process::geteuid().as_raw();
+    metadata.is_file() && metadata.nlink() > 1 && is_private
 }
 
 /// Whether `real` is in `folder` or is it.
@@ -234,7 +256,11 @@ pub(crate) fn skill_at<'a>(skills: &'a SkillSet, asked: &Path, real: &Path) -> O
 mod tests {
     use std::path::Path;
 
-    use super::{absolute, decides, settle};
+    use std::sync::Arc;
+
+    use prowess_policy::protected::Protection;
+
+    use super::{Fences, Outside, absolute, is_shared_secret, settle};
 
     #[test]
     fn a_path_is_seen_from_the_workspace() {
@@ -262,6 +288,18 @@ mod tests {
 
     #[test]
     fn what_decides_about_later_commands_is_known() {
+        let root = tempfile::tempdir().expect("a folder");
+        let fences = Fences {
+            hidden: Vec::new(),
+            outside: Outside::Ask,
+            protection: Protection::default(),
+            approved: Arc::default(),
+        };
+        for folder in ["store/objects", "store/refs", "half/objects"] {
+            std::fs::create_dir_all(root.path().join(folder)).expect("a folder");
+        }
+        std::fs::write(root.path().join("store/HEAD"), "ref: refs/heads/main").expect("a file");
+        let decides = |path: &str| fences.decides(Path::new(path), &root.path().join(path));
         let deciding = [
             ".git/config",
             ".GIT/hooks/x",
@@ -270,12 +308,35 @@ mod tests {
             ".openclaw/extensions/x/index.js",
             "a/.OpenClaw/x",
             ".agents/skills/x/run.sh",
+            "store/config",
+            "store/hooks/pre-push",
+            "AGENTS.md",
+            ".envrc",
+            "sub/.vscode/tasks.json",
+            ".github/workflows/ci.yml",
+            ".mcp.json",
+            ".git",
         ];
         for path in deciding {
-            assert!(decides(Path::new(path)).is_some(), "{path}");
+            assert!(decides(path).is_some(), "{path}");
         }
-        for path in [".gitignore", "head", "SKILL.md.txt", "notes.md", "openclaw/x", ".agents.md"] {
-            assert_eq!(decides(Path::new(path)), None, "{path}");
+        for path in [".gitignore", "head", "SKILL.md.txt", "notes.md", "openclaw/x", ".agents.md", "half/config"] {
+            assert_eq!(decides(path), None, "{path}");
         }
+    }
+
+    #[test]
+    fn a_private_file_with_a_second_name_is_told_apart() {
+        use std::os::unix::fs::PermissionsExt;
+        let root = tempfile::tempdir().expect("a folder");
+        let (file, link) = (root.path().join("key"), root.path().join("link"));
+        std::fs::write(&file, "secret").expect("a file");
+        let is_shared = |mode: u32| {
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).expect("a mode");
+            is_shared_secret(&std::fs::metadata(&file).expect("it is there"))
+        };
+        assert!(!is_shared(0o600), "one name");
+        std::fs::hard_link(&file, &link).expect("a link");
+        assert!(is_shared(0o600) && !is_shared(0o644), "others may read it anyway");
     }
 }

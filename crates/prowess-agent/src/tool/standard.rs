@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use prowess_exec::exec_tool::Background;
 use prowess_exec::{Exec, Setting, process_tool};
+use prowess_policy::protected::Protection;
 
 use super::edit::EditTool;
 use super::exec::ExecTool;
@@ -20,7 +21,12 @@ use crate::tool::Tool;
 /// [`ToolSet::allowed_by`](super::ToolSet::allowed_by).
 #[must_use]
 pub fn standard(exec: Arc<Exec>, setting: Setting, settings: &ToolSettings) -> Vec<Arc<dyn Tool>> {
-    let fences = Arc::new(Fences { hidden: hidden(&exec, &setting), outside: settings.outside() });
+    let fences = Arc::new(Fences {
+        hidden: hidden(&exec, &setting),
+        outside: settings.outside(),
+        protection: Protection::new(&setting.settings.protected),
+        approved: Arc::clone(&exec.approved_files),
+    });
     // Only where it can be looked after may a command go on by itself.
     let can_look = settings.allows(process_tool::NAME);
     let background = if can_look { Background::Allowed } else { Background::NotAllowed };

@@ -96,7 +96,7 @@ pub(super) async fn consent<'a>(
 ) -> Result<(), ToolResult> {
     match fences.writing(real, scope) {
         Standing::Free => Ok(()),
-        Standing::Ask(why) => ask(scope, wish(), &why).await,
+        Standing::Ask(why) => ask(scope, wish(), &why).await.inspect(|()| fences.approved.note(real)),
         Standing::Refused(why) => Err(ToolResult::error(tool, &format!("{tool} denied: {why}."))),
     }
 }
