@@ -189,7 +189,7 @@ impl Exec {
         check_here(call, setting)?;
         let workdir = exec_tool::workdir(call.workdir.as_deref(), &setting.workspace, Path::is_dir)?;
         let cwd = place(&workdir.path).map_err(|error| refuse(&format!("{}: {error}", workdir.path.display())))?;
-        let env = environment(call, setting).map_err(|refusal| refuse(&refusal))?;
+        let env = environment(call, setting, &cwd.path).map_err(|refusal| refuse(&refusal))?;
         let approvals = self
             .approvals
             .load()
@@ -477,18 +477,21 @@ fn expand(path: &Path, home: &Path) -> PathBuf {
     path.strip_prefix("~").map_or_else(|_| path.to_owned(), |rest| home.join(rest))
 }
 
-fn environment(call: &ExecCall, setting: &Setting) -> Result<RunEnv, String> {
+fn environment(call: &ExecCall, setting: &Setting, cwd: &Path) -> Result<RunEnv, String> {
     let bins = setting.skills.iter().filter_map(|skill| skill.bins.clone()).filter(|dir| dir.is_dir());
     let prepend: Vec<PathBuf> = bins.chain(setting.settings.path_prepend.iter().map(PathBuf::from)).collect();
     let skill: Vec<(String, OsString)> = setting.skills.iter().flat_map(|skill| skill.vars.clone()).collect();
-    let inputs = EnvInputs {
-        host: &setting.host_env,
-        skill: &skill,
-        caller: &call.env,
-        // A pager must not become a way to start programs.
-        fixed: &[("OPENCLAW_SHELL", "exec"), ("LESSSECURE", "1")],
-        path_prepend: &prepend,
+    // Who switched the sandbox off wants commands to do what they do elsewhere.
+    let quiet = match setting.settings.sandbox {
+        SandboxChoice::Off => Vec::new(),
+        _ => crate::code_paths::variables(cwd, &setting.home),
     };
+    // A pager must not become a way to start programs.
+    let own = [("OPENCLAW_SHELL", "exec"), ("LESSSECURE", "1")];
+    let quiet = quiet.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let fixed: Vec<(&str, &str)> = own.into_iter().chain(quiet).collect();
+    let inputs =
+        EnvInputs { host: &setting.host_env, skill: &skill, caller: &call.env, fixed: &fixed, path_prepend: &prepend };
     compose(inputs).map_err(|refusal| refusal.to_string())
 }
 

@@ -6,6 +6,7 @@
 
 pub mod approver;
 pub mod audit;
+mod code_paths;
 pub mod confine;
 pub mod exec;
 pub mod exec_tool;

@@ -7,6 +7,8 @@
 
 #[path = "attacks/answers.rs"]
 mod answers;
+#[path = "attacks/code_paths.rs"]
+mod code_paths;
 #[path = "attacks/secrets.rs"]
 mod secrets;
 #[path = "attacks/shape.rs"]

@@ -4,6 +4,7 @@
 //! skills declare, then what the caller asks for. Names that could hijack the child are refused whoever brings them,
 //! and a refusal stops the run instead of changing it silently. Values never show up in messages.
 
+mod code_paths;
 mod names;
 
 use std::collections::BTreeMap;
@@ -11,6 +12,7 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::PathBuf;
 
+pub use code_paths::{git_config_env, git_overrides, quiet_variables};
 pub use names::{is_inherited, is_shell_safe};
 pub use prowess_skills::env::{hijacks, is_credential, is_valid_name};
 
