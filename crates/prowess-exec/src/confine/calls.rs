@@ -103,7 +103,20 @@ const MODES: &[(c_long, u8)] = &[
 /// An old word for raw packets.
 const SOCK_PACKET: libc::c_int = 10;
 
-/// Ways to open a file, with the place of their flags.
+/// Calls that make a file with a mode, and which argument that is.
+const MAKES: &[(c_long, u8)] = &[
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_creat, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_mknod, 1),
+    (libc::SYS_mknodat, 2),
+];
+
+/// Calls that change how another process is scheduled, by its number. 0 is the caller.
+const SCHEDULING: &[c_long] =
+    &[libc::SYS_sched_setaffinity, libc::SYS_sched_setattr, libc::SYS_sched_setparam, libc::SYS_sched_setscheduler];
+
+/// Ways to open a file, with the place of their flags; the mode of a file that is made comes next.
 const OPENS: &[(c_long, u8)] = &[
     #[cfg(target_arch = "x86_64")]
     (libc::SYS_open, 1),
@@ -141,12 +154,12 @@ fn programs(confinement: &Confinement, level: u8) -> Result<[BpfProgram; 2], sec
     let answer = SeccompAction::Errno(libc::EPERM.unsigned_abs());
     // Calls in another processor's numbering end the process.
     let filter = SeccompFilter::new(forbidden(confinement, level)?, SeccompAction::Allow, answer, arch)?;
-    Ok([special_answers(level), filter.try_into()?])
+    Ok([special_answers(), filter.try_into()?])
 }
 
 /// The calls that are answered with something else than "not permitted". A filter of its own, because the compiler knows
 /// one answer for all.
-fn special_answers(level: u8) -> BpfProgram {
+fn special_answers() -> BpfProgram {
     const LOAD_NUMBER: u16 = 0x20;
     const JUMP_IF_EQUAL: u16 = 0x15;
     const JUMP_IF_AT_LEAST: u16 = 0x35;
@@ -157,14 +170,12 @@ fn special_answers(level: u8) -> BpfProgram {
     const SECOND: u32 = 0x4000_0000;
     let absent = ERRNO | libc::ENOSYS.unsigned_abs();
     let number = |call: c_long| u32::try_from(call).unwrap_or(u32::MAX);
-    // Its flags are in memory, where no filter can look. Programs fall back to `openat`.
-    let openat2 = if level < GUARDS_LENGTH { libc::SYS_openat2 } else { libc::SYS_clone3 };
     [
         (LOAD_NUMBER, 0, 0, 0),
         (JUMP_IF_AT_LEAST, 4, 0, SECOND),
-        // As above; programs fall back to `clone`.
+        // Their flags are in memory, where no filter can look. Programs fall back to `clone` and `openat`.
         (JUMP_IF_EQUAL, 3, 0, number(libc::SYS_clone3)),
-        (JUMP_IF_EQUAL, 2, 0, number(openat2)),
+        (JUMP_IF_EQUAL, 2, 0, number(libc::SYS_openat2)),
         // Nobody leaves the session of the run; everybody may believe so.
         (JUMP_IF_EQUAL, 2, 0, number(libc::SYS_setsid)),
         (RETURN, 0, 0, ALLOW),
@@ -193,10 +204,25 @@ fn forbidden(confinement: &Confinement, level: u8) -> Result<Rules, seccompiler:
     // Nobody else's limits.
     forbid(libc::SYS_prlimit64, vec![is_not(0, 0)?])?;
     // A program that runs as its owner, for whoever starts it.
-    for &(call, mode) in MODES {
-        for bit in [libc::S_ISUID, libc::S_ISGID] {
-            forbid(call, vec![has(mode, u64::from(bit))?])?;
+    for bit in [libc::S_ISUID, libc::S_ISGID].map(u64::from) {
+        for &(call, mode) in MODES.iter().chain(MAKES) {
+            forbid(call, vec![has(mode, bit)?])?;
         }
+        // Unless a file is made, nobody sets the mode.
+        for &(call, flags) in OPENS {
+            for making in [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRECTORY] {
+                forbid(call, vec![has(flags, word(making))?, has(flags + 1, bit)?])?;
+            }
+        }
+    }
+    // Processes outside run as before.
+    for &call in SCHEDULING {
+        forbid(call, vec![is_not(0, 0)?])?;
+    }
+    // `PRIO_PROCESS` and `IOPRIO_WHO_PROCESS`: the others mean groups, or all processes of a user.
+    for (call, process) in [(libc::SYS_setpriority, 0), (libc::SYS_ioprio_set, 1)] {
+        forbid(call, vec![is_not(1, 0)?])?;
+        forbid(call, vec![is_not(0, process)?])?;
     }
     if level < GUARDS_LENGTH {
         // A file that is opened to be written is guarded by that. It can be cut short by other ways of opening it too:
@@ -289,6 +315,12 @@ mod tests {
         }
     }
 
+    const ALLOW: u32 = 0x7fff_0000;
+
+    fn errno(error: i32) -> u32 {
+        0x0005_0000 | error.unsigned_abs()
+    }
+
     /// What the filters answer to a call: the strictest of their answers, as in the kernel.
     fn answer(level: u8, call: c_long, args: [u64; 6]) -> u32 {
         let mut data = Vec::new();
@@ -323,8 +355,6 @@ mod tests {
 
     #[test]
     fn files_are_not_cut_short_where_landlock_does_not_guard_that() {
-        const ALLOW: u32 = 0x7fff_0000;
-        let errno = |error: libc::c_int| 0x0005_0000 | error.unsigned_abs();
         let openat = |level, flags| answer(level, libc::SYS_openat, [0, 0, word(flags), 0, 0, 0]);
         for sneaky in [libc::O_RDONLY, libc::O_ACCMODE, libc::O_CREAT | libc::O_CLOEXEC] {
             assert_eq!(openat(2, sneaky | libc::O_TRUNC), errno(libc::EPERM), "{sneaky:#x}");
@@ -339,7 +369,7 @@ mod tests {
             assert_eq!(openat(2, honest), ALLOW, "Landlock guards what is written: {honest:#x}");
         }
         assert_eq!(answer(2, libc::SYS_openat2, [0; 6]), errno(libc::ENOSYS));
-        assert_eq!(answer(6, libc::SYS_openat2, [0; 6]), ALLOW);
+        assert_eq!(answer(6, libc::SYS_openat2, [0; 6]), errno(libc::ENOSYS));
         assert_eq!(answer(2, libc::SYS_truncate, [0; 6]), errno(libc::EPERM));
         assert_eq!(answer(6, libc::SYS_truncate, [0; 6]), ALLOW);
         for level in [2, 6] {
@@ -347,6 +377,32 @@ mod tests {
             assert_eq!(answer(level, libc::SYS_setsid, [0; 6]), errno(0));
             assert_eq!(answer(level, libc::SYS_mount, [0; 6]), errno(libc::EPERM));
             assert_eq!(answer(level, libc::SYS_read, [0; 6]), ALLOW);
+        }
+    }
+
+    #[test]
+    fn no_file_is_made_that_runs_as_its_owner_and_no_other_process_is_slowed_down() {
+        let (setuid, plain) = (0o4755, 0o755);
+        let make = word(libc::O_CREAT | libc::O_WRONLY);
+        let temporary = word(libc::O_TMPFILE | libc::O_RDWR);
+        for (call, args, expected) in [
+            (libc::SYS_openat, [0, 0, make, setuid, 0, 0], errno(libc::EPERM)),
+            (libc::SYS_openat, [0, 0, temporary, setuid, 0, 0], errno(libc::EPERM)),
+            (libc::SYS_openat, [0, 0, make, 0o2755, 0, 0], errno(libc::EPERM)),
+            (libc::SYS_openat, [0, 0, make, plain, 0, 0], ALLOW),
+            (libc::SYS_openat, [0, 0, 0, setuid, 0, 0], ALLOW),
+            (libc::SYS_openat, [0, 0, word(libc::O_DIRECTORY), setuid, 0, 0], ALLOW),
+            (libc::SYS_mknodat, [0, 0, setuid, 0, 0, 0], errno(libc::EPERM)),
+            (libc::SYS_mknodat, [0, 0, plain, 0, 0, 0], ALLOW),
+            (libc::SYS_setpriority, [0, 0, 5, 0, 0, 0], ALLOW),
+            (libc::SYS_setpriority, [0, 1, 5, 0, 0, 0], errno(libc::EPERM)),
+            (libc::SYS_setpriority, [2, 0, 5, 0, 0, 0], errno(libc::EPERM)),
+            (libc::SYS_sched_setaffinity, [0, 8, 0, 0, 0, 0], ALLOW),
+            (libc::SYS_sched_setaffinity, [1, 8, 0, 0, 0, 0], errno(libc::EPERM)),
+            (libc::SYS_ioprio_set, [1, 0, 0, 0, 0, 0], ALLOW),
+            (libc::SYS_ioprio_set, [3, 0, 0, 0, 0, 0], errno(libc::EPERM)),
+        ] {
+            assert_eq!(answer(6, call, args), expected, "{call} {args:?}");
         }
     }
 

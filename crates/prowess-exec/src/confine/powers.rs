@@ -11,6 +11,7 @@ pub(super) fn limit(limits: &Limits) -> Result<(), Refused> {
     lower(Resource::Nofile, limits.files)?;
     lower(Resource::Fsize, limits.file_size)?;
     lower(Resource::As, limits.memory)?;
+    lower(Resource::Data, limits.memory_percent.map(share_of_memory))?;
     lower(Resource::Cpu, limits.cpu_seconds)?;
     // The kernel counts all processes of the user, not those of the run.
     lower(Resource::Nproc, limits.processes.map(|processes| processes.saturating_add(running())))
@@ -21,6 +22,15 @@ fn lower(resource: Resource, limit: Option<u64>) -> Result<(), Refused> {
     let maximum = getrlimit(resource).maximum.map_or(limit, |maximum| maximum.min(limit));
     setrlimit(resource, Rlimit { current: Some(maximum), maximum: Some(maximum) })
         .map_err(|error| Refused::new("limits", format!("the limit {resource:?} cannot be set: {error}")))
+}
+
+/// So many bytes of the machine's memory, and never so few that a compiler would not start.
+fn share_of_memory(percent: u8) -> u64 {
+    const LEAST: u64 = 2 << 30;
+    let system = rustix::system::sysinfo();
+    #[expect(clippy::useless_conversion, reason = "the type differs between processors")]
+    let total = u64::from(system.totalram).saturating_mul(u64::from(system.mem_unit));
+    (total / 100).saturating_mul(u64::from(percent)).max(LEAST)
 }
 
 /// Processes and threads of the whole machine: in one read an upper bound of this user's.

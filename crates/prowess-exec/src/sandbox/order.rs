@@ -81,6 +81,10 @@ pub struct Limits {
     pub file_size: Option<u64>,
     /// Bytes of address space of each process.
     pub memory: Option<u64>,
+    /// How much of the machine's memory each process may have for itself, in percent. Address space that is only
+    /// reserved does not count, so runtimes with garbage collectors work.
+    #[serde(default)]
+    pub memory_percent: Option<u8>,
     /// Seconds of processor time of each process.
     pub cpu_seconds: Option<u64>,
 }
@@ -93,6 +97,7 @@ impl Default for Limits {
             file_size: Some(16 << 30),
             // Runtimes with garbage collectors reserve far more address space than they use.
             memory: None,
+            memory_percent: Some(50),
             cpu_seconds: None,
         }
     }
@@ -102,7 +107,7 @@ impl Limits {
     /// No limits but those of the parent.
     #[must_use]
     pub fn none() -> Self {
-        Self { processes: None, files: None, file_size: None, memory: None, cpu_seconds: None }
+        Self { processes: None, files: None, file_size: None, memory: None, memory_percent: None, cpu_seconds: None }
     }
 }
 

@@ -147,3 +147,12 @@ fn trying_it_changes_nothing_here() {
     assert_eq!((own("mnt"), own("ipc")), (found.0, found.1), "{found:?}");
     assert!(!found.2 || found.0, "modes are safe only in a view of one's own");
 }
+
+#[test]
+fn one_process_does_not_get_all_the_memory() {
+    for kind in kinds().into_iter().filter(|kind| *kind != Kind::None) {
+        let said = Room::new().attempt(&kind, &words(&["read", "/proc/self/limits"]));
+        let line = said.lines().find(|line| line.starts_with("Max data size")).expect("a limit");
+        assert!(!line.contains("unlimited"), "{kind}: {line}");
+    }
+}
