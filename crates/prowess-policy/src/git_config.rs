@@ -266,7 +266,8 @@ mod tests {
 
     #[test]
     fn a_file_is_read_as_git_reads_it() {
-        let table: &[(&str, &[(&str, Option<&str>)])] = &[
+        type Expected<'a> = &'a [(&'a str, Option<&'a str>)];
+        let table: &[(&str, Expected<'_>)] = &[
             ("[core]\n\tbare = false\n", &[("core.bare", Some("false"))]),
             ("\u{feff}[Core]BARE\r\n", &[("core.bare", None)]),
             ("[remote \"My \\\"x\\\"\"] url=a b  # c\n", &[("remote.My \"x\".url", Some("a b"))]),

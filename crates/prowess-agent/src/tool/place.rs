@@ -21,6 +21,9 @@ use crate::tool::Scope;
 /// What no tool reads: there, running programs show their secrets.
 const NEVER: &[&str] = &["/proc"];
 
+/// The bits of a mode that are for others than the owner.
+const OTHERS: u32 = 0o077;
+
 /// Where tools may not go at all, and what is done about places outside the workspace.
 #[derive(Debug, Clone)]
 pub(crate) struct Fences {
@@ -235,7 +238,7 @@ fn kept_out(real: &Path) -> String {
 /// Whether a file that belongs to somebody else, or that only its owner may read, has a second name. Git and package
 /// managers link files too, but those may be read by all.
 fn is_shared_secret(metadata: &Metadata) -> bool {
-    let is_private = metadata.mode() & 0o077 == 0 || metadata.uid() != rustix::process::geteuid().as_raw();
+    let is_private = metadata.mode() & OTHERS == 0 || metadata.uid() != rustix::process::geteuid().as_raw();
     metadata.is_file() && metadata.nlink() > 1 && is_private
 }
 

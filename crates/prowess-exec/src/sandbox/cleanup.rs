@@ -26,6 +26,7 @@ pub struct Cleanup {
 
 impl Cleanup {
     /// Cleans up now, as dropping it would, and returns the protected files that the run left behind.
+    #[expect(clippy::must_use_candidate, reason = "who only wants to clean up needs no list")]
     pub fn finish(mut self) -> Vec<SetAside> {
         self.end();
         self.guard.take().map(|guard| guard.set_aside_files()).unwrap_or_default()

@@ -23,26 +23,25 @@ pub(super) fn objections(found: &Found, roots: &[PathBuf]) -> Vec<(PathBuf, Stri
     let leads_inside = |path: &Path| fs::canonicalize(path).is_ok_and(|path| is_inside(&path, roots));
     let folder = found.path.parent().unwrap_or(&found.path);
     match found.role {
-        Role::Listed => as_found(),
         Role::GitFile => {
             let named = read(&found.path).filter(|_| !is_link);
             let named = named.and_then(|text| Some(folder.join(gitdir_of(&String::from_utf8_lossy(&text))?)));
             if leads_inside(named.as_deref().unwrap_or(&found.path)) { Vec::new() } else { as_found() }
         }
-        Role::InGitDir(_) if is_link => as_found(),
-        Role::InGitDir("config" | "config.worktree") => {
+        Role::InGitDir("config" | "config.worktree") if !is_link => {
             settings(&found.path, folder, roots).map_or_else(Vec::new, |why| whole(format!("{} ({why})", found.what)))
         }
-        Role::InGitDir("hooks") => hooks(&found.path, found.what),
-        Role::InGitDir("commondir") => {
+        Role::InGitDir("hooks") if !is_link => hooks(&found.path, found.what),
+        Role::InGitDir("commondir") if !is_link => {
             let named = read(&found.path).map(|text| normal(&folder.join(String::from_utf8_lossy(&text).trim())));
             // Git makes `REPOSITORY/worktrees/NAME` with a `commondir` that leads back to the repository.
             let list = folder.parent().filter(|list| list.file_name().is_some_and(|name| name == "worktrees"));
             if named.is_some() && named.as_deref() == list.and_then(Path::parent) { Vec::new() } else { as_found() }
         }
         // Where the working tree is, for git's own housekeeping.
-        Role::InGitDir("gitdir") => Vec::new(),
-        Role::InGitDir(_) => as_found(),
+        Role::InGitDir("gitdir") if !is_link => Vec::new(),
+        // A link in a Git directory leads to what its target's owner may change.
+        Role::Listed | Role::InGitDir(_) => as_found(),
     }
 }
 
