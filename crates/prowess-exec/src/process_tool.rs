@@ -191,7 +191,8 @@ fn over(job: &Job, outcome: &Outcome, said: &str) -> ToolResult {
     details["exitSignal"] = json!(outcome.signal);
     details["aggregated"] = json!(outcome.output.text());
     let why = if outcome.exit == Exit::TimedOut { " It timed out." } else { "" };
-    ToolResult::done(format!("{said}\n\nProcess exited with {}.{why}", ending(outcome)), details)
+    let aside: String = outcome.set_aside.iter().map(|file| format!("\n{file}")).collect();
+    ToolResult::done(format!("{said}\n\nProcess exited with {}.{why}{aside}", ending(outcome)), details)
 }
 
 async fn log(job: &Job, call: &Call) -> ToolResult {
