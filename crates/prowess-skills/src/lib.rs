@@ -71,7 +71,7 @@ pub use filter::{Filter, Filters};
 pub use frontmatter::{Document, Flaw};
 pub use gate::{Gate, Objection};
 pub use memory::{Identity, Memory, Place};
-pub use metadata::{BLOCKS, Metadata, Needs};
+pub use metadata::{BLOCKS, Capabilities, Metadata, Needs};
 pub use plugin::{MANIFEST, PluginPlaces, plugin_dirs};
 pub use probe::{declared_bins, probe, wanted_bins};
 pub use problem::{Position, Problem, ProblemKind, Severity};
