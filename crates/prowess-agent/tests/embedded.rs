@@ -273,7 +273,8 @@ fn a_refusal_says_what_would_allow_it() {
     };
     let messages = Talk { exec: pending, ..Talk::new(all_bundled(), Act::Run) }.say("weather in Shanghai");
     let answer = last(&messages);
-    let is_for_people = answer.contains("prowess approvals resolve 0a1b2c3d") && !answer.contains("Do not run it again");
+    let is_for_people =
+        answer.contains("prowess approvals resolve 0a1b2c3d") && !answer.contains("Do not run it again");
     assert!(answer.contains("is waiting for your approval") && is_for_people, "{answer}");
 }
 

@@ -178,6 +178,8 @@ pub enum Offer {
     Once,
     /// Yes, this once or for good.
     Always,
+    /// Yes, this once, for the conversation or for good.
+    Session,
 }
 
 impl Terminal {
@@ -229,7 +231,11 @@ impl Terminal {
 impl Approver for Terminal {
     fn ask<'a>(&'a self, question: &'a Question) -> Pin<Box<dyn Future<Output = Option<Answer>> + Send + 'a>> {
         let judgment = question.judgment();
-        let offer = if judgment.grants().is_ok() { Offer::Always } else { Offer::Once };
+        let offer = match (judgment.grants().is_ok(), judgment.lacks().is_empty()) {
+            (false, _) => Offer::Once,
+            (true, true) => Offer::Always,
+            (true, false) => Offer::Session,
+        };
         self.put(Spoken { asked: asked(judgment), why: why(judgment), offer })
     }
 
@@ -249,11 +255,13 @@ fn converse(talk: &Spoken, line: &mut Line<'_>) -> Option<Answer> {
             Offer::Nothing => "You can only refuse it. [n]o / [w]hy: ",
             Offer::Once => "Run it? [y]es, once / [n]o / [w]hy: ",
             Offer::Always => "Run it? [y]es, once / [n]o / [a]lways / [w]hy: ",
+            Offer::Session => "Allow it? [y]es, once / for this [s]ession / [a]lways / [n]o / [w]hy: ",
         })?;
         match line.hear()?.trim().to_lowercase().as_str() {
             "y" | "yes" if talk.offer != Offer::Nothing => return Some(Answer::Once),
             "n" | "no" | "" => return Some(Answer::No),
-            "a" | "always" if talk.offer == Offer::Always => return Some(Answer::Always),
+            "s" | "session" if talk.offer == Offer::Session => return Some(Answer::Session),
+            "a" | "always" if matches!(talk.offer, Offer::Always | Offer::Session) => return Some(Answer::Always),
             "w" | "why" => line.say(&talk.why)?,
             _ => line.say("Please answer with one of these letters or words.\n")?,
         }
@@ -277,8 +285,11 @@ fn asked(judgment: &Judgment) -> String {
     for (name, value) in &judgment.request().variables {
         let _ = writeln!(text, "  with     {}={}", shown(name), shown(value));
     }
-    for objection in judgment.all_objections() {
+    for objection in judgment.all_objections().filter(|one| !matches!(one, Objection::Leaves(_))) {
         let _ = writeln!(text, "  because  {}", shown(&objection.to_string()));
+    }
+    for phrase in judgment.lacks().phrases() {
+        let _ = writeln!(text, "  wants to {}", shown(&phrase));
     }
     if let Ok(grants) = judgment.grants() {
         for grant in grants {

@@ -20,6 +20,8 @@ mod files;
 mod mounts;
 #[cfg(target_os = "linux")]
 mod namespaces;
+#[cfg(target_os = "linux")]
+mod network;
 mod pins;
 mod powers;
 
@@ -54,6 +56,9 @@ pub(crate) struct Attempt {
     pub(crate) mounts: bool,
     /// Whether a run has System V shared memory and message queues of its own.
     pub(crate) ipc: bool,
+    /// Whether a run has a network of its own.
+    #[serde(default)]
+    pub(crate) network: bool,
     /// Mounts that stay writable although everything was to be read-only.
     pub(crate) open: Vec<PathBuf>,
     /// What went wrong.
@@ -106,12 +111,13 @@ fn try_namespaces() -> Attempt {
             Ok(entered) => entered,
             Err(refused) => return failed(refused.message),
         };
+        let network = network::can_separate();
         if !entered.mounts {
-            return Attempt { ipc: entered.ipc, ..failed("the kernel does not allow it".to_owned()) };
+            return Attempt { ipc: entered.ipc, network, ..failed("the kernel does not allow it".to_owned()) };
         }
         match mounts::protect(&Confinement::default(), entered) {
-            Ok(()) => Attempt { mounts: true, ipc: entered.ipc, open: mounts::left_open(), why: None },
-            Err(error) => Attempt { ipc: entered.ipc, ..failed(error.to_string()) },
+            Ok(()) => Attempt { mounts: true, ipc: entered.ipc, network, open: mounts::left_open(), why: None },
+            Err(error) => Attempt { ipc: entered.ipc, network, ..failed(error.to_string()) },
         }
     }
     #[cfg(not(target_os = "linux"))]
@@ -120,7 +126,7 @@ fn try_namespaces() -> Attempt {
 
 fn confine() -> ! {
     let mut channel = open_channel();
-    let Err(refused) = channel.read_order().and_then(|order| start(&order));
+    let Err(refused) = channel.read_order().and_then(|order| start(&order, &channel));
     refuse(channel, &refused)
 }
 
@@ -147,7 +153,7 @@ fn refuse(channel: Channel, refused: &Refused) -> ! {
 }
 
 /// Carries out the order. Comes back only with the reason why not.
-fn start(order: &Order) -> Result<Infallible, Refused> {
+fn start(order: &Order, channel: &Channel) -> Result<Infallible, Refused> {
     check(order)?;
     lead_session(order)?;
     powers::limit(&order.limits)?;
@@ -158,6 +164,7 @@ fn start(order: &Order) -> Result<Infallible, Refused> {
     }
     if let Some(confinement) = &order.confinement {
         protect(confinement)?;
+        separate(confinement, channel)?;
     }
     enter(&order.cwd)?;
     let pinned = pins::verify(&order.pins)?;
@@ -219,6 +226,17 @@ fn enter(cwd: &Cwd) -> Result<(), Refused> {
     }
     rustix::process::fchdir(&dir)
         .map_err(|error| Refused::new("cwd", format!("the folder {path} cannot be entered: {error}")))
+}
+
+/// Gives the run a network of its own, and the parent the socket that listens in it.
+fn separate(confinement: &Confinement, channel: &Channel) -> Result<(), Refused> {
+    #[cfg(target_os = "linux")]
+    if let Some(listener) = network::separate(confinement.proxy)? {
+        channel.hand_over(&listener)?;
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (confinement, channel);
+    Ok(())
 }
 
 /// Gives the run namespaces of its own, and mounts everything else read-only where this process may: Landlock guards

@@ -11,9 +11,12 @@ use std::sync::Arc;
 
 use prowess_policy::approvals::{Approvals, Entry, Overrides, Use};
 use prowess_policy::env::{EnvInputs, RunEnv, compose};
+use prowess_policy::lease::{HeldLease, Lease, Lifetime, Origin};
+use prowess_policy::ownership::OwnCommands;
 use prowess_policy::posture::{Ask, Security};
 use prowess_policy::protected::Protection;
 use prowess_policy::safe_bin::SafeBins;
+use prowess_policy::wants::Ground;
 use prowess_policy::{
     Answer, Basis, Binding, Denied, Dialect, ExecSettings, Grant, Grants, Judgment, Permit, Place, ProgramPlace,
     Request, Rules, SandboxChoice, Shell, SkillBin,
@@ -21,13 +24,16 @@ use prowess_policy::{
 
 use crate::approver::{Approver, unanswered};
 use crate::audit::{Audit, Ending, Note, now};
+use crate::egress;
 use crate::exec_tool::{self, Background, Defaults, ExecCall, NAME, Plan, Workdir, preflight};
 use crate::job::{Handle, Input, Leftovers, Runner, Start};
 use crate::launch::{Bounds, Launch, Warrant};
+use crate::leases::Leases;
 use crate::lookup::Disk;
 use crate::remote::{Remote, check_here};
+use crate::remotes::remotes;
 use crate::sandbox::{
-    ApprovedFiles, Choice, Confinement, Engine, Kind, Limits, OwnView, ProtectedGuard, Sandbox, Survey,
+    ApprovedFiles, Choice, Confinement, Engine, Kind, Limits, OwnView, ProtectedGuard, Proxy, Sandbox, Survey,
 };
 use crate::store::ApprovalsFile;
 use crate::tool::ToolResult;
@@ -48,6 +54,10 @@ pub struct Exec {
     pub runner: Runner,
     /// The program that sets up sandboxes; see [`confine`](crate::confine).
     pub helper: PathBuf,
+    /// What people allowed beyond the sandbox.
+    pub leases: Leases,
+    /// Where connections are written down.
+    pub connections: Audit,
     /// Who runs commands on other machines, if there are any.
     pub remote: Option<Arc<dyn Remote>>,
     /// Protected files that a person let a tool change.
@@ -100,6 +110,35 @@ impl std::fmt::Debug for Setting {
     }
 }
 
+impl Setting {
+    /// The same for one command: with what it gets of the skills in use. That is what the last of them brings whose own
+    /// command it is; two skills never share what they were given.
+    #[must_use]
+    pub fn for_command(&self, call: &ExecCall) -> Self {
+        let cwd = call.workdir.as_ref().map_or_else(|| self.workspace.clone(), |dir| self.workspace.join(dir));
+        let is_own = |skill: &SkillShare| skill.own.as_ref().is_some_and(|own| own.include(&call.command, &cwd));
+        let owner = self.skills.iter().rposition(is_own);
+        let mut narrowed = self.clone();
+        let mut position = 0;
+        narrowed.skills.retain(|skill| {
+            position += 1;
+            skill.own.is_none() || owner == Some(position - 1)
+        });
+        narrowed
+    }
+
+    /// The skill whose own command this is, in a setting [for one command](Self::for_command).
+    fn owner(&self) -> Option<&SkillShare> {
+        self.skills.iter().find(|skill| skill.own.is_some())
+    }
+
+    /// What the operator grants to this command, by itself and through its skill.
+    fn grants(&self) -> Grants {
+        let own = self.settings.grants.clone();
+        self.skills.iter().map(|skill| skill.grants.clone()).fold(own, Grants::and)
+    }
+}
+
 /// What one skill brings to its runs.
 #[derive(Clone, Default)]
 pub struct SkillShare {
@@ -107,8 +146,18 @@ pub struct SkillShare {
     pub vars: Vec<(String, OsString)>,
     /// Its folder of programs, which goes first on `PATH` when it is there.
     pub bins: Option<PathBuf>,
-    /// What its commands may reach beyond the workspace.
+    /// What its commands may reach beyond the workspace, as the operator set it.
     pub grants: Grants,
+    /// Its name.
+    pub name: String,
+    /// Where it comes from: what the operator allows it is bound to this.
+    pub source: String,
+    /// Which commands are its own. The others get nothing of what it brings. Without it, all commands are.
+    pub own: Option<OwnCommands>,
+    /// What it declares that its commands use.
+    pub declared: Lease,
+    /// What the operator pinned for it in the settings.
+    pub pinned: Lease,
 }
 
 impl std::fmt::Debug for SkillShare {
@@ -118,7 +167,9 @@ impl std::fmt::Debug for SkillShare {
             .field("vars", &names)
             .field("bins", &self.bins)
             .field("grants", &self.grants)
-            .finish()
+            .field("name", &self.name)
+            .field("source", &self.source)
+            .finish_non_exhaustive()
     }
 }
 
@@ -179,6 +230,8 @@ impl Exec {
             runner,
             survey: Arc::new(Survey::with_helper(helper.clone())),
             helper,
+            leases: Leases::in_state_dir(state_dir),
+            connections: Audit::of_connections(state_dir),
             remote: None,
             approved_files: Arc::default(),
         }
@@ -187,14 +240,19 @@ impl Exec {
     /// Finds out what `call` means and whether it may run. Looks at the disk and hashes files, so it blocks.
     pub fn judge(&self, call: &ExecCall, setting: &Setting) -> Result<Case, ToolResult> {
         check_here(call, setting)?;
+        let setting = &setting.for_command(call);
         let workdir = exec_tool::workdir(call.workdir.as_deref(), &setting.workspace, Path::is_dir)?;
         let cwd = place(&workdir.path).map_err(|error| refuse(&format!("{}: {error}", workdir.path.display())))?;
-        let env = environment(call, setting, &cwd.path).map_err(|refusal| refuse(&refusal))?;
+        let kind = self.kind(setting).ok();
+        let proxied = kind.as_ref().is_some_and(|kind| self.is_proxied(kind, setting));
+        let env = environment(call, setting, &cwd.path, proxied).map_err(|refusal| refuse(&refusal))?;
         let approvals = self
             .approvals
             .load()
             .map_err(|error| refuse(&format!("exec denied: the approvals cannot be read, so nothing runs. {error}")))?;
-        let rules = rules(call, setting, &approvals);
+        let can_contain = kind.as_ref().is_some_and(|kind| self.survey.contains(kind));
+        let ground = self.ground(setting, &env, &cwd.path).map_err(|why| refuse(&format!("exec denied: {why}")))?;
+        let rules = Rules { ground, ..rules(call, setting, &approvals, can_contain) };
         let disk = Disk::new(env.get("PATH").unwrap_or_default(), &cwd.path).open_to_runs(changeable(setting));
         let binding = Binding {
             command: call.command.clone(),
@@ -226,7 +284,7 @@ impl Exec {
         setting: &Setting,
         terms: Terms<'_>,
     ) -> Result<(Handle, Plan), ToolResult> {
-        let (call, setting) = (Arc::new(call.clone()), Arc::new(setting.clone()));
+        let (call, setting) = (Arc::new(call.clone()), Arc::new(setting.for_command(call)));
         let ready = self.aside(&call, &setting, Self::ready).await??;
         let docket = Arc::new(Docket::of(&ready.judgment));
         let permit = self.permit(ready.judgment, &docket, &setting, terms.approver).await?;
@@ -304,6 +362,7 @@ impl Exec {
             Err(judgment) => *judgment,
         };
         let told = told(&judgment);
+        let lacks = judgment.lacks().clone();
         let asked = match judgment.question() {
             Ok(question) => {
                 let answer = approver.ask(&question).await;
@@ -324,6 +383,7 @@ impl Exec {
                 if answer == Some(Answer::Always) {
                     exec.store(&grants, &setting).map_err(|why| format!("the rule could not be saved: {why}"))?;
                 }
+                exec.keep(lacks, answer, &setting).map_err(|why| format!("the lease could not be saved: {why}"))?;
                 Ok(permit)
             });
             settled.map_err(|why| {
@@ -345,6 +405,52 @@ impl Exec {
         self.approvals.update(update).map_err(|error| error.to_string())
     }
 
+    /// Keeps what a person allowed beyond the sandbox for as long as they said.
+    fn keep(&self, lease: Lease, answer: Option<Answer>, setting: &Setting) -> Result<(), String> {
+        let lifetime = match answer {
+            Some(Answer::Session) => Lifetime::Session,
+            Some(Answer::Always) => Lifetime::Always,
+            Some(Answer::Once | Answer::No) | None => return Ok(()),
+        };
+        if lease.is_empty() {
+            return Ok(());
+        }
+        let owner = setting.owner();
+        let held = HeldLease {
+            id: new_id(),
+            agent: setting.agent.clone(),
+            skill: owner.map(|skill| skill.name.clone()),
+            source: owner.map(|skill| skill.source.clone()),
+            lease,
+            origin: Origin::Answer,
+            lifetime,
+            at: now(),
+        };
+        self.leases.keep(held, &setting.session).map_err(|error| error.to_string())
+    }
+
+    /// Where a command can go without asking.
+    fn ground(&self, setting: &Setting, env: &RunEnv, cwd: &Path) -> Result<Ground, String> {
+        let Confinement { read, write, .. } = self.confinement(setting, env, &[]);
+        let owner = setting.owner();
+        let skill = owner.map(|skill| (skill.name.as_str(), skill.source.as_str()));
+        let held = self.leases.held(&setting.agent, &setting.session, skill).map_err(|error| error.to_string())?;
+        Ok(Ground {
+            home: setting.home.clone(),
+            readable: read.into_iter().chain(write.iter().cloned()).collect(),
+            writable: write,
+            remotes: remotes(cwd),
+            declared: owner.map(|skill| skill.declared.clone()).unwrap_or_default(),
+            open_network: setting.grants().network,
+            held: owner.iter().fold(held, |held, skill| held.and(&skill.pinned)),
+        })
+    }
+
+    /// Whether runs get a network of their own, with the proxy as the only way out.
+    fn is_proxied(&self, kind: &Kind, setting: &Setting) -> bool {
+        !setting.grants().network && matches!(kind, Kind::Landlock | Kind::Bubblewrap) && self.survey.network().works
+    }
+
     /// The sandbox that the operator chose, if it is to be had.
     fn kind(&self, setting: &Setting) -> Result<Kind, String> {
         Sandbox::choose(&choice(&setting.settings.sandbox)?, &self.survey).map_err(|why| why.to_string())
@@ -359,6 +465,11 @@ impl Exec {
         (call, setting, programs): (&ExecCall, &Setting, &[PathBuf]),
     ) -> Result<Launch, ToolResult> {
         let mut confinement = self.confinement(setting, &env, programs);
+        let lease = permit.lease();
+        confinement.read.extend(lease.reads.iter().cloned());
+        confinement.write.extend(lease.writes.iter().cloned());
+        // A socket is a file, but connecting to one is a matter of system calls: those it needs come with all sockets.
+        confinement.unix_sockets |= !lease.sockets.is_empty();
         // Files of this machine mean nothing in a container, and without a sandbox nothing is protected.
         let guard = matches!(kind, Kind::Landlock | Kind::Bubblewrap).then(|| {
             let protection = Protection::new(&setting.settings.protected);
@@ -368,8 +479,15 @@ impl Exec {
             guard.apply(&mut confinement);
         }
         confinement.view = if self.survey.view().works { OwnView::Required } else { OwnView::No };
+        let mut egress = None;
+        if self.is_proxied(&kind, setting) {
+            confinement.proxy = Proxy::Separate;
+            let skill = setting.owner().map(|skill| skill.name.as_str());
+            let (approver, trail) = (Arc::clone(&self.approver), self.connections.clone());
+            egress = Some(egress::context(&permit, skill, approver, trail));
+        }
         let input = if call.pty { Input::Terminal } else { Input::Closed };
-        let bounds = Bounds { confinement: Some(confinement), limits: Limits::default(), input };
+        let bounds = Bounds { confinement: Some(confinement), limits: Limits::default(), input, egress };
         let warrant = Warrant::new(permit, env).map_err(|drift| not_run(&drift))?;
         let launch = Launch::new(warrant, &Sandbox::new(kind, self.helper.clone()), bounds);
         launch.map(|launch| launch.guarded(guard)).map_err(|why| not_run(&why))
@@ -378,8 +496,7 @@ impl Exec {
     /// What a run may touch. What decides about runs is out of its reach, and so is what the operator hides.
     fn confinement(&self, setting: &Setting, env: &RunEnv, programs: &[PathBuf]) -> Confinement {
         let path: Vec<PathBuf> = env.path().collect();
-        let own = setting.settings.grants.clone();
-        let grants = setting.skills.iter().map(|skill| skill.grants.clone()).fold(own, Grants::and);
+        let grants = setting.grants();
         let expanded = |paths: &[PathBuf]| paths.iter().map(|path| expand(path, &setting.home)).collect::<Vec<_>>();
         // Whatever may run can be read, wherever a symlink on PATH leads.
         let besides = setting.readable.iter().chain(programs).cloned();
@@ -390,8 +507,9 @@ impl Exec {
         };
         let mut confinement = Confinement::baseline(&setting.workspace, &path, Some(&setting.home)).merge(&grants);
         let audit = self.audit.path().parent().unwrap_or(self.audit.path()).to_owned();
-        let own = [self.approvals.path().to_owned(), self.approvals.lock_path(), audit];
-        confinement.hidden.extend(own.into_iter().chain(setting.hidden.iter().cloned()));
+        let leases = [self.leases.path().to_owned(), self.leases.lock_path()];
+        let own = [self.approvals.path().to_owned(), self.approvals.lock_path(), audit].into_iter().chain(leases);
+        confinement.hidden.extend(own.chain(setting.hidden.iter().cloned()));
         confinement
     }
 
@@ -445,9 +563,14 @@ pub fn find_shell() -> Shell {
 
 /// The rules for one call: what the file says, what the configuration says, and what the call adds to that.
 #[must_use]
-pub fn rules(call: &ExecCall, setting: &Setting, approvals: &Approvals) -> Rules {
+pub fn rules(call: &ExecCall, setting: &Setting, approvals: &Approvals, can_contain: bool) -> Rules {
     let settings = &setting.settings;
-    let security = settings.security.unwrap_or(Security::Allowlist);
+    // Without a sandbox that holds, a contained command would be an unchecked one.
+    let most = if can_contain { Security::Full } else { Security::Allowlist };
+    let security = match settings.security.unwrap_or(Security::Allowlist) {
+        Security::Contained => Security::Contained.min(most),
+        other => other,
+    };
     let ask = settings.ask.unwrap_or(Ask::OnMiss);
     let overrides = Overrides { security: Some(security), ask: Some(ask), ..Overrides::default() };
     let resolved = approvals.resolve(Some(&setting.agent), overrides);
@@ -460,6 +583,7 @@ pub fn rules(call: &ExecCall, setting: &Setting, approvals: &Approvals) -> Rules
         safe_bins,
         skill_bins: setting.skill_bins.clone(),
         home: setting.home.clone(),
+        ground: Ground::default(),
     }
 }
 
@@ -477,7 +601,7 @@ fn expand(path: &Path, home: &Path) -> PathBuf {
     path.strip_prefix("~").map_or_else(|_| path.to_owned(), |rest| home.join(rest))
 }
 
-fn environment(call: &ExecCall, setting: &Setting, cwd: &Path) -> Result<RunEnv, String> {
+fn environment(call: &ExecCall, setting: &Setting, cwd: &Path, proxied: bool) -> Result<RunEnv, String> {
     let bins = setting.skills.iter().filter_map(|skill| skill.bins.clone()).filter(|dir| dir.is_dir());
     let prepend: Vec<PathBuf> = bins.chain(setting.settings.path_prepend.iter().map(PathBuf::from)).collect();
     let skill: Vec<(String, OsString)> = setting.skills.iter().flat_map(|skill| skill.vars.clone()).collect();
@@ -488,8 +612,9 @@ fn environment(call: &ExecCall, setting: &Setting, cwd: &Path) -> Result<RunEnv,
     };
     // A pager must not become a way to start programs.
     let own = [("OPENCLAW_SHELL", "exec"), ("LESSSECURE", "1")];
-    let quiet = quiet.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    let fixed: Vec<(&str, &str)> = own.into_iter().chain(quiet).collect();
+    let proxy = if proxied { egress::variables() } else { Vec::new() };
+    let others = quiet.iter().chain(&proxy).map(|(name, value)| (name.as_str(), value.as_str()));
+    let fixed: Vec<(&str, &str)> = own.into_iter().chain(others).collect();
     let inputs =
         EnvInputs { host: &setting.host_env, skill: &skill, caller: &call.env, fixed: &fixed, path_prepend: &prepend };
     compose(inputs).map_err(|refusal| refusal.to_string())

@@ -30,6 +30,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 
+use prowess_egress::CommandContext;
 use prowess_policy::env::RunEnv;
 use prowess_policy::{Permit, Pin as JudgedPin};
 use tempfile::TempDir;
@@ -64,7 +65,6 @@ impl Warrant {
 }
 
 /// How a launch is confined: the part of it that the permit does not say.
-#[derive(Debug, Clone)]
 pub struct Bounds {
     /// What it may touch, besides the copies of approved files. `None` only for the sandbox `none` and containers.
     pub confinement: Option<Confinement>,
@@ -72,6 +72,8 @@ pub struct Bounds {
     pub limits: Limits,
     /// What it has for input.
     pub input: Input,
+    /// What the proxy serves it. Without it, a confinement with a proxy reaches nothing.
+    pub egress: Option<CommandContext>,
 }
 
 /// A command that may be started, once, as it was judged.
@@ -81,6 +83,7 @@ pub struct Launch {
     pub(crate) env: Vec<(String, OsString)>,
     pub(crate) input: Input,
     pub(crate) prepared: Prepared,
+    pub(crate) egress: Option<CommandContext>,
 }
 
 /// Why there is no launch.
@@ -133,6 +136,7 @@ impl Launch {
             env: vars,
             input: bounds.input,
             prepared,
+            egress: bounds.egress,
         })
     }
 
@@ -155,7 +159,7 @@ impl Launch {
 impl fmt::Debug for Launch {
     /// Of the variables only the names: their values may be secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { command, cwd, env, input, prepared: _ } = self;
+        let Self { command, cwd, env, input, prepared: _, egress: _ } = self;
         f.debug_struct("Launch")
             .field("command", command)
             .field("cwd", cwd)

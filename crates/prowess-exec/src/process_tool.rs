@@ -191,7 +191,7 @@ fn over(job: &Job, outcome: &Outcome, said: &str) -> ToolResult {
     details["exitSignal"] = json!(outcome.signal);
     details["aggregated"] = json!(outcome.output.text());
     let why = if outcome.exit == Exit::TimedOut { " It timed out." } else { "" };
-    let aside: String = outcome.set_aside.iter().map(|file| format!("\n{file}")).collect();
+    let aside = outcome.set_aside.iter().fold(String::new(), |text, file| text + "\n" + &file.to_string());
     ToolResult::done(format!("{said}\n\nProcess exited with {}.{why}{aside}", ending(outcome)), details)
 }
 

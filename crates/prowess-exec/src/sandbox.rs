@@ -18,10 +18,10 @@ use std::path::{Path, PathBuf};
 
 pub use cleanup::Cleanup;
 pub(crate) use confinement::real;
-pub use confinement::{Confinement, OwnView};
+pub use confinement::{Confinement, OwnView, PROXY_PORT, Proxy};
 pub use container::{Engine, StopInside, Terminal};
-pub(crate) use order::render_report;
 pub use order::{Cwd, Limits, MAX_ORDER, ORDER_FD, Order, OrderError, Pin, REFUSED_EXIT, Refused, read_report};
+pub(crate) use order::{LISTENER, render_report};
 pub use protected::{ApprovedFiles, ProtectedGuard, SetAside};
 pub use survey::{Finding, Survey};
 
@@ -221,6 +221,9 @@ impl Sandbox {
         let args = bubblewrap::argv(bubblewrap::Wrap { confinement, helper: &self.helper, cwd: &order.cwd.path });
         // Bubblewrap has made the namespaces already.
         confinement.view = OwnView::No;
+        if confinement.proxy == Proxy::Separate {
+            confinement.proxy = Proxy::Inside;
+        }
         // New and empty inside: nothing hidden is left in them but what lies below something mounted, and that is covered.
         confinement.hidden.retain(|hidden| !bubblewrap::PRIVATE.iter().any(|private| hidden.starts_with(private)));
         confinement.write.extend(bubblewrap::PRIVATE.iter().map(PathBuf::from));

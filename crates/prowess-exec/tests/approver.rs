@@ -26,6 +26,7 @@ fn judgment(binding: Binding) -> Judgment {
         safe_bins: SafeBins::default(),
         skill_bins: Vec::new(),
         home: "/root".into(),
+        ground: prowess_policy::wants::Ground::default(),
     };
     let disk = Disk::new("/usr/bin:/bin", Path::new("/"));
     rules.judge(Request { binding, shell: find_shell(), variables: Vec::new(), place: ProgramPlace::Here }, &disk)

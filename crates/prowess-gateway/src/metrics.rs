@@ -71,6 +71,8 @@ impl Ended {
 pub(crate) enum Decided {
     /// Yes, this time.
     AllowOnce,
+    /// Yes, for the session.
+    AllowSession,
     /// Yes, from now on.
     AllowAlways,
     /// No.
@@ -80,8 +82,9 @@ pub(crate) enum Decided {
 }
 
 impl Decided {
-    const ALL: [(Self, &'static str); 4] = [
+    const ALL: [(Self, &'static str); 5] = [
         (Self::AllowOnce, "allow-once"),
+        (Self::AllowSession, "allow-session"),
         (Self::AllowAlways, "allow-always"),
         (Self::Deny, "deny"),
         (Self::Expired, "expired"),

@@ -210,7 +210,7 @@ async fn a_turn_finds_the_node_that_it_means() {
         let mut setting = turn.setting.clone();
         setting.settings.node = bound.map(str::to_owned);
         let call = ExecCall { host: Some(Host::Node), node: Some(node.to_owned()), ..call("where") };
-        soon("an answer", turn.exec.run(&call, &setting)).await.text()
+        soon("an answer", Box::pin(turn.exec.run(&call, &setting))).await.text()
     };
     assert_eq!(on("the attic", None).await, "attic");
     assert_eq!(on(&cellar.id, None).await, "cellar");

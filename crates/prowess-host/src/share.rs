@@ -4,12 +4,16 @@
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
 
 use prowess_config::Env;
 use prowess_exec::SkillShare;
 use prowess_policy::Grants;
+use prowess_policy::lease::{HostRule, Lease};
+use prowess_policy::ownership::OwnCommands;
 use prowess_skills::env::{EnvInputs, EnvValue, plan};
-use prowess_skills::{Secret, Skill, SkillsConfig};
+use prowess_skills::{Capabilities, Secret, Skill, SkillsConfig};
 use serde_json::Value;
 
 use crate::context::View;
@@ -23,6 +27,38 @@ pub struct Shares {
     entries: Value,
     env: Env,
     host: HashSet<String>,
+}
+
+/// The most of a `SKILL.md` that is read for its commands, in bytes.
+const MAX_TEXT: u64 = 256 * 1024;
+
+/// What tells the commands of `skill`: the programs that it needs or brings, its scripts, and the commands in its text.
+fn own_commands(skill: &Skill, bins: Option<&Path>) -> OwnCommands {
+    let brought = bins.and_then(|dir| std::fs::read_dir(dir).ok()).into_iter().flatten().flatten();
+    let needs = &skill.metadata.needs;
+    let named = needs.bins.iter().chain(&needs.any_bins).cloned();
+    let mut text = String::new();
+    // What cannot be read has no commands in it.
+    let _ = std::fs::File::open(&skill.file).and_then(|file| file.take(MAX_TEXT).read_to_string(&mut text));
+    OwnCommands {
+        programs: named.chain(brought.filter_map(|entry| entry.file_name().into_string().ok())).collect(),
+        dirs: std::iter::once(skill.dir().to_owned()).chain(bins.map(Path::to_owned)).collect(),
+        texts: fenced(&text),
+    }
+}
+
+/// The lines in the fenced code of a Markdown text.
+fn fenced(text: &str) -> Vec<String> {
+    let mut is_inside = false;
+    let mut lines = Vec::new();
+    for line in text.lines().map(str::trim) {
+        if line.starts_with("```") {
+            is_inside = !is_inside;
+        } else if is_inside && !line.is_empty() && !line.starts_with('#') {
+            lines.push(line.trim_start_matches("$ ").to_owned());
+        }
+    }
+    lines
 }
 
 impl Shares {
@@ -53,8 +89,34 @@ impl Shares {
             };
             vars.push((variable, value));
         }
-        let grants = Grants::read(&self.entries[skill.key()]["sandbox"]);
-        Ok(SkillShare { vars, bins: planned.bins, grants })
+        let entry = &self.entries[skill.key()];
+        let pinned = Capabilities::read(&entry["capabilities"]);
+        Ok(SkillShare {
+            vars,
+            grants: Grants::read(&entry["sandbox"]),
+            name: skill.name.to_string(),
+            source: format!("{}:{}", skill.tier.word(), skill.dir().display()),
+            own: Some(own_commands(skill, planned.bins.as_deref())),
+            pinned: pinned.as_ref().map(|pinned| self.lease(pinned)).unwrap_or_default(),
+            declared: skill.metadata.capabilities.as_ref().map(|declared| self.lease(declared)).unwrap_or_default(),
+            bins: planned.bins,
+        })
+    }
+
+    /// What was declared, as a lease. Hosts that cannot be read as such are left out: they could not be reached.
+    fn lease(&self, declared: &Capabilities) -> Lease {
+        let home = self.env.exact("HOME").map(PathBuf::from).unwrap_or_default();
+        let expand =
+            |path: &String| path.strip_prefix("~/").map_or_else(|| PathBuf::from(path), |rest| home.join(rest));
+        let paths = |list: &[String]| list.iter().map(expand).collect();
+        Lease {
+            hosts: declared.network.iter().filter_map(|(host, ports)| HostRule::new(host, ports).ok()).collect(),
+            reads: paths(&declared.reads),
+            writes: paths(&declared.writes),
+            sockets: paths(&declared.sockets),
+            keys: declared.env.clone(),
+            keeps_running: declared.keeps_running,
+        }
     }
 
     /// The secret that a reference leads to. Only variables can be read here.

@@ -15,12 +15,14 @@ use serde::Serialize;
 
 use crate::approvals::Entry;
 use crate::disguise;
+use crate::lease::Lease;
 use crate::lookup::{Lookup, Program};
 use crate::permit::{Basis, Binding, Dialect, Permit, Pin, Question, Shell, Template};
 use crate::posture::{Ask, Posture, Security};
 use crate::safe_bin::SafeBins;
 use crate::script::{Expansion, Joint, RedirectKind, Script, Span, Value, Word};
 
+use crate::wants::{Ground, wants};
 use crate::wrapper::is_harmless_assignment;
 pub use objection::Objection;
 use segment::Bench;
@@ -59,6 +61,8 @@ pub struct Rules {
     pub skill_bins: Vec<SkillBin>,
     /// The home that `~` stands for in patterns.
     pub home: PathBuf,
+    /// Where the command can go without asking.
+    pub ground: Ground,
 }
 
 /// What somebody wants to run.
@@ -100,6 +104,8 @@ pub enum Cover {
     SkillBin,
     /// A harmless command of the shell itself.
     Builtin,
+    /// The sandbox: whatever it does stays inside.
+    Sandbox,
 }
 
 /// One simple command with what was found out about it.
@@ -185,6 +191,9 @@ pub struct Judgment {
     pub(crate) template: Template,
     pub(crate) pins: Vec<Pin>,
     posture: Posture,
+    wants: Lease,
+    lacks: Lease,
+    held: Lease,
 }
 
 impl Rules {
@@ -193,7 +202,7 @@ impl Rules {
     pub fn judge(&self, request: Request, lookup: &dyn Lookup) -> Judgment {
         let script = Script::parse(&request.binding.command);
         let mut bench = Bench::new(self, lookup, &request);
-        let (segments, template) = bench.script(&script, 0);
+        let (mut segments, template) = bench.script(&script, 0);
         let pins = bench.into_pins();
         let mut objections: Vec<Objection> = script.doubts.iter().copied().map(Objection::Doubt).collect();
         objections.extend(disguise::disguises(&script.text).into_iter().map(Objection::Disguised));
@@ -210,8 +219,14 @@ impl Rules {
             (_, Ask::Always) => objections.push(Objection::AlwaysAsk),
             (_, Ask::Off | Ask::OnMiss) => {}
         }
+        let wants = wants(&segments, &objections, &request.binding.cwd.path, &self.ground);
+        let lacks = wants.beyond(&self.ground.held);
+        if self.posture.security == Security::Contained {
+            contain(&mut segments, &mut objections, &lacks);
+        }
         let verdict = self.verdict(&segments, &objections);
-        Judgment { verdict, request, segments, objections, template, pins, posture: self.posture }
+        let held = self.ground.held.clone();
+        Judgment { verdict, request, segments, objections, template, pins, posture: self.posture, wants, lacks, held }
     }
 
     fn verdict(&self, segments: &[Judged], objections: &[Objection]) -> Verdict {
@@ -220,13 +235,29 @@ impl Rules {
         }
         // A disguise is put to a person in every mode; so is everything where the rules say so.
         let must_ask = objections.iter().any(|one| matches!(one, Objection::Disguised(_) | Objection::AlwaysAsk));
-        let is_covered = self.posture.security == Security::Full || is_satisfied(segments, objections);
+        let is_contained = self.posture.security == Security::Contained && objections.is_empty();
+        let is_covered = self.posture.security == Security::Full || is_contained || is_satisfied(segments, objections);
         match (is_covered, self.posture.ask) {
             (true, _) if !must_ask => Verdict::Allow,
             (true, _) | (false, Ask::OnMiss | Ask::Always) => Verdict::Ask,
             (false, Ask::Off) => Verdict::Deny,
         }
     }
+}
+
+/// What is left to object to in a sandbox that the kernel enforces: that a person is asked every time, that the command
+/// cannot be started at all, and what it wants beyond the sandbox.
+fn contain(segments: &mut [Judged], objections: &mut Vec<Objection>, lacks: &Lease) {
+    for segment in segments {
+        segment.standing = Ok(Cover::Sandbox);
+        segment.lasting = Lasting::Unneeded;
+    }
+    objections.retain(|one| match one {
+        Objection::AlwaysAsk | Objection::Elsewhere => true,
+        Objection::TooLarge(_) => false,
+        other => other.is_final(),
+    });
+    objections.extend(lacks.phrases().into_iter().map(Objection::Leaves));
 }
 
 /// Whether rules cover every segment and nothing speaks against the whole but the wish to be asked.
@@ -309,6 +340,9 @@ impl Judgment {
         if self.objections.contains(&Objection::AlwaysAsk) {
             return Err(NeverLasts::AlwaysAsk);
         }
+        if self.posture.security == Security::Contained {
+            return Ok(Vec::new());
+        }
         if !self.objections.is_empty() {
             return Err(NeverLasts::Uncertain);
         }
@@ -322,6 +356,18 @@ impl Judgment {
             }
         }
         Ok(grants)
+    }
+
+    /// What it wants beyond the sandbox, as far as its text tells.
+    #[must_use]
+    pub fn wants(&self) -> &Lease {
+        &self.wants
+    }
+
+    /// The part of [`wants`](Self::wants) that no lease covers: what a person's yes adds.
+    #[must_use]
+    pub fn lacks(&self) -> &Lease {
+        &self.lacks
     }
 
     /// The entries of the allowlist that this command used: their ids, and the path of the program each covered.
@@ -360,6 +406,7 @@ impl Judgment {
     }
 
     pub(crate) fn into_permit(self, basis: Basis) -> Permit {
-        Permit::new(self.request.binding, self.request.shell, self.template, self.pins, basis)
+        let lease = if basis == Basis::Person { self.held.and(&self.lacks) } else { self.held };
+        Permit::new(self.request.binding, self.request.shell, self.template, self.pins, basis, lease)
     }
 }

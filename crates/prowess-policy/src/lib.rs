@@ -13,6 +13,7 @@ pub mod git_config;
 mod judge;
 pub mod lease;
 pub mod lookup;
+pub mod ownership;
 mod pattern;
 mod permit;
 pub mod posture;
@@ -23,6 +24,7 @@ pub mod safe_bin;
 pub mod script;
 mod settings;
 pub mod system_run;
+pub mod wants;
 pub mod wrapper;
 
 pub use judge::{

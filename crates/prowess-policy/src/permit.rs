@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::judge::{Grant, Judgment};
+use crate::lease::Lease;
 use crate::lookup::Identity;
 use crate::script::prescan::suspicion;
 use crate::script::{Span, quote};
@@ -120,6 +121,7 @@ pub struct Permit {
     text: Template,
     pins: Vec<Pin>,
     basis: Basis,
+    lease: Lease,
 }
 
 /// The judged text, with places for pinned paths.
@@ -163,6 +165,12 @@ impl Permit {
         self.basis
     }
 
+    /// What it may use beyond the sandbox.
+    #[must_use]
+    pub fn lease(&self) -> &Lease {
+        &self.lease
+    }
+
     /// The files it names.
     #[must_use]
     pub fn pins(&self) -> &[Pin] {
@@ -199,6 +207,8 @@ impl Permit {
 pub enum Answer {
     /// This once.
     Once,
+    /// This once, and what it needs beyond the sandbox for the rest of the conversation.
+    Session,
     /// This once, and the same again from now on.
     Always,
     /// No.
@@ -238,7 +248,7 @@ impl Question {
     pub fn answer(self, answer: Answer) -> Result<(Permit, Vec<Grant>), Denied> {
         match answer {
             Answer::No => Err(Denied::ByPerson),
-            Answer::Once => Ok((self.0.into_permit(Basis::Person), Vec::new())),
+            Answer::Once | Answer::Session => Ok((self.0.into_permit(Basis::Person), Vec::new())),
             Answer::Always => {
                 let grants = self.0.grants().map_err(|why| Denied::NotForGood(why.to_string()))?;
                 Ok((self.0.into_permit(Basis::Person), grants))
@@ -253,8 +263,15 @@ impl Question {
 }
 
 impl Permit {
-    pub(crate) fn new(binding: Binding, shell: Shell, text: Template, pins: Vec<Pin>, basis: Basis) -> Self {
-        Self { binding, shell, text, pins, basis }
+    pub(crate) fn new(
+        binding: Binding,
+        shell: Shell,
+        text: Template,
+        pins: Vec<Pin>,
+        basis: Basis,
+        lease: Lease,
+    ) -> Self {
+        Self { binding, shell, text, pins, basis, lease }
     }
 }
 

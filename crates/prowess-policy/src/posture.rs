@@ -15,6 +15,8 @@ pub enum Security {
     Deny,
     /// What the allowlist, the safe bins or the skill bins cover.
     Allowlist,
+    /// Anything that stays inside the sandbox, which the kernel enforces; people are asked about what leaves it.
+    Contained,
     /// Anything.
     Full,
 }
@@ -23,7 +25,9 @@ impl Security {
     /// Reads the word, whatever its case and the space around it.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
-        [Self::Deny, Self::Allowlist, Self::Full].into_iter().find(|it| word.trim().eq_ignore_ascii_case(it.word()))
+        [Self::Deny, Self::Allowlist, Self::Contained, Self::Full]
+            .into_iter()
+            .find(|it| word.trim().eq_ignore_ascii_case(it.word()))
     }
 
     /// The one word for it.
@@ -32,6 +36,7 @@ impl Security {
         match self {
             Self::Deny => "deny",
             Self::Allowlist => "allowlist",
+            Self::Contained => "contained",
             Self::Full => "full",
         }
     }
@@ -123,12 +128,17 @@ impl Posture {
         }
     }
 
+    fn is_by_rules(self) -> bool {
+        matches!(self.security, Security::Allowlist | Security::Contained)
+    }
+
     /// Whether a person has to be asked before this runs. A miss that nobody is asked about is refused.
     #[must_use]
     pub fn requires_approval(self, coverage: Coverage) -> bool {
         match self.ask {
             Ask::Always => true,
-            Ask::OnMiss => self.security == Security::Allowlist && coverage != Coverage::Covered,
+            // Where a sandbox cannot be counted on, `contained` is as strict as `allowlist`.
+            Ask::OnMiss => self.is_by_rules() && coverage != Coverage::Covered,
             Ask::Off => false,
         }
     }
@@ -141,7 +151,9 @@ impl Posture {
     pub fn unanswered(self, satisfied: bool, disguised: bool) -> bool {
         match self.fallback {
             Security::Deny => false,
-            Security::Allowlist | Security::Full => self.security != Security::Deny && satisfied && !disguised,
+            Security::Allowlist | Security::Contained | Security::Full => {
+                self.security != Security::Deny && satisfied && !disguised
+            }
         }
     }
 
@@ -154,10 +166,10 @@ impl Posture {
             return NodeVerdict { refusal, requires_ask: false, approved, shell_blocked: false };
         }
         // What a shell would make of its text is its own affair; on a node only a person can vouch for that.
-        let shell_blocked = self.security == Security::Allowlist && request.form == NodeForm::Shell;
+        let shell_blocked = self.is_by_rules() && request.form == NodeForm::Shell;
         let coverage = if shell_blocked { Coverage::Unread } else { request.coverage };
         let requires_ask = self.requires_approval(coverage);
-        let missed = self.security == Security::Allowlist && coverage != Coverage::Covered;
+        let missed = self.is_by_rules() && coverage != Coverage::Covered;
         let refusal = match (approved, requires_ask, missed) {
             (true, _, _) | (false, false, false) => None,
             (false, true, _) => Some(NodeRefusal::ApprovalRequired),

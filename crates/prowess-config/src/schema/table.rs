@@ -27,7 +27,7 @@ const fn from(min: u64) -> Kind {
 const AUTO: Kind = SwitchOr(&["auto"]);
 const HOSTS: Kind = Choice(&["sandbox", "gateway", "node", "auto"]);
 const LEVELS: Kind = Choice(&["silent", "fatal", "error", "warn", "info", "debug", "trace"]);
-const SECURITY: Kind = Choice(&["deny", "allowlist", "full"]);
+const SECURITY: Kind = Choice(&["deny", "allowlist", "contained", "full"]);
 const ASK: Kind = Choice(&["off", "on-miss", "always"]);
 const SANDBOXES: Kind = Choice(&["auto", "landlock", "bubblewrap", "docker", "podman", "off"]);
 const THINKING: Kind = Choice(&["off", "minimal", "low", "medium", "high", "xhigh", "adaptive"]);
@@ -73,6 +73,7 @@ pub static KEYS: &[Key] = &[
     key("skills.entries.<key>.sandbox.write", TextList, "more files and directories they may change"),
     key("skills.entries.<key>.sandbox.network", Switch, "whether they may use the network"),
     key("skills.entries.<key>.sandbox.unixSockets", Switch, "whether they may connect to local sockets"),
+    key("skills.entries.<key>.capabilities", Free, "what its commands may use beyond the sandbox: network, filesystem, env, sockets, keepsRunning"),
     key("skills.entries.<key>.config", Free, "settings the skill itself understands"),
     unused("skills.workshop", Section, "skills that agents write themselves", "ask the agent to use the skill-creator skill; you approve what it writes like any other file"),
     key("skills.workshop.autonomous", Section, "writing skills without being asked"),
@@ -135,7 +136,7 @@ pub static KEYS: &[Key] = &[
     key("agents.list.<n>.tools.fs.workspaceOnly", Anything, "true: tools refuse files outside the workspace instead of asking"),
     key("agents.list.<n>.tools.exec", Open, "how commands are run"),
     key("agents.list.<n>.tools.exec.host", HOSTS, "where commands run; a call may not choose another"),
-    key("agents.list.<n>.tools.exec.security", SECURITY, "which commands may run: none, those that rules cover, or all"),
+    key("agents.list.<n>.tools.exec.security", SECURITY, "which commands may run: none, those that rules cover, all that stay in the sandbox, or all"),
     key("agents.list.<n>.tools.exec.ask", ASK, "when a command needs approval: never, if no rule covers it, or always"),
     key("agents.list.<n>.tools.exec.notifyOnExit", Switch, "whether the agent is told when a background command ends"),
     key("agents.list.<n>.tools.exec.node", Text, "the node that runs commands with host=node"),
@@ -187,7 +188,7 @@ pub static KEYS: &[Key] = &[
     key("agents.entries.<id>.tools.fs.workspaceOnly", Anything, "true: tools refuse files outside the workspace instead of asking"),
     key("agents.entries.<id>.tools.exec", Open, "how commands are run"),
     key("agents.entries.<id>.tools.exec.host", HOSTS, "where commands run; a call may not choose another"),
-    key("agents.entries.<id>.tools.exec.security", SECURITY, "which commands may run: none, those that rules cover, or all"),
+    key("agents.entries.<id>.tools.exec.security", SECURITY, "which commands may run: none, those that rules cover, all that stay in the sandbox, or all"),
     key("agents.entries.<id>.tools.exec.ask", ASK, "when a command needs approval: never, if no rule covers it, or always"),
     key("agents.entries.<id>.tools.exec.notifyOnExit", Switch, "whether the agent is told when a background command ends"),
     key("agents.entries.<id>.tools.exec.node", Text, "the node that runs commands with host=node"),
@@ -266,7 +267,7 @@ pub static KEYS: &[Key] = &[
     key("tools.subagents.tools.deny", Anything, "the tools they may not use"),
     key("tools.exec", Open, "how commands are run"),
     key("tools.exec.host", HOSTS, "where commands run; a call may not choose another"),
-    with_default("tools.exec.security", SECURITY, "\"allowlist\"", "which commands may run: none, those that rules cover, or all"),
+    with_default("tools.exec.security", SECURITY, "\"allowlist\"", "which commands may run: none, those that rules cover, all that stay in the sandbox, or all"),
     with_default("tools.exec.ask", ASK, "\"on-miss\"", "when a command needs approval: never, if no rule covers it, or always"),
     key("tools.exec.notifyOnExit", Switch, "whether the agent is told when a background command ends"),
     key("tools.exec.node", Text, "the node that runs commands with host=node"),

@@ -11,7 +11,7 @@ use seccompiler::{
     TargetArch, sock_filter,
 };
 
-use crate::sandbox::{Confinement, Refused};
+use crate::sandbox::{Confinement, Proxy, Refused};
 
 /// Refused whatever the arguments.
 const NEVER: &[c_long] = &[
@@ -247,7 +247,9 @@ fn sockets(confinement: &Confinement) -> Result<Rules, seccompiler::BackendError
     let (inet, inet6, netlink, unix) =
         (word(libc::AF_INET), word(libc::AF_INET6), word(libc::AF_NETLINK), word(libc::AF_UNIX));
     let mut allowed = Vec::new();
-    if confinement.network {
+    // In a network of its own a run may open what it likes: there is nobody to talk to but the proxy.
+    let has_network = confinement.network || confinement.proxy != Proxy::None;
+    if has_network {
         // Looking up names asks the kernel for routes.
         allowed.extend([inet, inet6, netlink]);
     }
@@ -259,7 +261,7 @@ fn sockets(confinement: &Confinement) -> Result<Rules, seccompiler::BackendError
         let others = allowed.iter().map(|&domain| is_not(0, domain)).collect::<Result<_, _>>()?;
         socket.push(SeccompRule::new(others)?);
     }
-    if confinement.network {
+    if has_network {
         for domain in [inet, inet6] {
             for &odd in ODD_TYPES {
                 socket.push(SeccompRule::new(vec![is(0, domain)?, masked(1, TYPE, word(odd))?])?);

@@ -3,12 +3,13 @@
 //! The one file with `unsafe`: only this can turn the number of an inherited descriptor into something owned.
 
 use std::io::{Read, Write};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use command_fds::inherited::{init_inherited_fds, take_fd_ownership};
 
-use crate::sandbox::{MAX_ORDER, ORDER_FD, Order, Refused, render_report};
+use crate::sandbox::{LISTENER, MAX_ORDER, ORDER_FD, Order, Refused, render_report};
 
 /// How long the parent may take to write an order.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -49,6 +50,19 @@ impl Channel {
         let mut body = vec![0; length];
         self.0.read_exact(&mut body).map_err(short)?;
         Order::parse(&body).map_err(|error| Refused::new("order", error.to_string()))
+    }
+
+    /// Gives the parent the socket at which the run will look for a proxy.
+    #[cfg(target_os = "linux")]
+    pub(super) fn hand_over(&self, listener: &std::net::TcpListener) -> Result<(), Refused> {
+        use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+        let fds = [listener.as_fd()];
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        ancillary.push(SendAncillaryMessage::ScmRights(&fds));
+        let sent = sendmsg(&self.0, &[std::io::IoSlice::new(&[LISTENER])], &mut ancillary, SendFlags::empty());
+        sent.map(drop)
+            .map_err(|error| Refused::new("sandbox", format!("the proxy's socket cannot be handed over: {error}")))
     }
 
     /// Tells the parent why nothing was started.

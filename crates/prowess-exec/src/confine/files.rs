@@ -17,7 +17,7 @@ use landlock::{
 use rustix::fs::{Access as May, Dir, FileType, Mode, OFlags};
 use rustix::process::geteuid;
 
-use crate::sandbox::{Confinement, Refused, real};
+use crate::sandbox::{Confinement, Proxy, Refused, real};
 
 /// Every step in which Landlock learnt to guard more, greatest first.
 const LEVELS: &[(u8, ABI)] =
@@ -90,7 +90,8 @@ fn strongest() -> Option<(u8, ABI)> {
 fn handle(ruleset: Ruleset, confinement: &Confinement, abi: ABI) -> Result<Ruleset, RulesetError> {
     let mut ruleset = ruleset.handle_access(AccessFs::from_all(abi))?;
     let net = AccessNet::from_all(abi);
-    if !confinement.network && !net.is_empty() {
+    let has_network = confinement.network || confinement.proxy != Proxy::None;
+    if !has_network && !net.is_empty() {
         ruleset = ruleset.handle_access(net)?;
     }
     let mut scope = Scope::from_all(abi);

@@ -1,14 +1,16 @@
 //! A launch becomes a process: what does it get, and did its helper agree?
 
 use std::io;
+use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream as StdStream;
 use std::process::Stdio;
 use std::time::Duration;
 
 use command_fds::{CommandFdExt, FdMapping};
+use prowess_egress::{Outlet, ProxyListener};
 use rustix::process::Pid;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
@@ -16,7 +18,7 @@ use tokio::process::{Child, Command};
 use super::family::Family;
 use super::{Input, StartError};
 use crate::launch::Launch;
-use crate::sandbox::{Cleanup, ORDER_FD, Prepared, StopInside, read_report};
+use crate::sandbox::{Cleanup, LISTENER, ORDER_FD, Prepared, StopInside, read_report};
 use crate::terminal::{self, Terminal};
 
 /// How long a helper may take to set itself up.
@@ -35,6 +37,8 @@ pub(super) struct Spawned {
     pub(super) cleanup: Cleanup,
     /// Ends what runs inside a container, where no signal of ours arrives.
     pub(super) stop: Option<StopInside>,
+    /// The proxy, for as long as the run lasts.
+    pub(super) outlet: Option<Outlet>,
 }
 
 /// Our ends of a program's streams. Output and errors share one, so their order is the one they were written in.
@@ -85,7 +89,7 @@ impl Stream {
 
 /// Starts the program of `launch`.
 pub(super) async fn spawn(launch: Launch) -> Result<Spawned, StartError> {
-    let Launch { command: _, cwd, env, input, prepared } = launch;
+    let Launch { command: _, cwd, env, input, prepared, egress } = launch;
     let Prepared { program, args, order, cleanup, vars: _, stop } = prepared;
     let mut command = Command::new(&program);
     command.args(&args).current_dir(&cwd).env_clear().kill_on_drop(true);
@@ -108,12 +112,16 @@ pub(super) async fn spawn(launch: Launch) -> Result<Spawned, StartError> {
     let leader = number.and_then(Pid::from_raw).ok_or(StartError::Vanished)?;
     // From here on, an early return ends the process.
     let stop = stop.map(StopInside::armed);
-    let spawned = Spawned { child, leader, family: Family::of(leader), stream, cleanup, stop };
+    let mut spawned = Spawned { child, leader, family: Family::of(leader), stream, cleanup, stop, outlet: None };
     if let (Some(helper), Some(order)) = (helper, &order) {
         let talk = tokio::time::timeout(HELPER, instruct(helper, order));
-        let report = talk.await.map_err(|_| StartError::Silent)?.map_err(StartError::Helper)?;
+        let Heard { report, listener } = talk.await.map_err(|_| StartError::Silent)?.map_err(StartError::Helper)?;
         if let Some(refused) = read_report(&report) {
             return Err(StartError::Refused(refused));
+        }
+        if let (Some(listener), Some(egress)) = (listener, egress) {
+            let listener = ProxyListener::try_from(TcpListener::from(listener)).map_err(StartError::Helper)?;
+            spawned.outlet = Some(Outlet::serve(listener, egress));
         }
     }
     Ok(spawned)
@@ -150,19 +158,42 @@ fn line_to_helper(command: &mut Command) -> Result<UnixStream, StartError> {
     UnixStream::from_std(ours).map_err(StartError::Helper)
 }
 
+/// What a helper said, and the socket that it handed over.
+struct Heard {
+    report: Vec<u8>,
+    listener: Option<OwnedFd>,
+}
+
 /// Tells the helper what to do, and returns what it says until it becomes the program or gives up.
-async fn instruct(mut helper: UnixStream, order: &[u8]) -> io::Result<Vec<u8>> {
+async fn instruct(mut helper: UnixStream, order: &[u8]) -> io::Result<Heard> {
     let told = async {
         helper.write_all(order).await?;
         helper.shutdown().await
     };
     // A helper that refuses early may not have read everything. What it says matters more than what it missed.
     let told = told.await;
-    let mut report = Vec::new();
+    let (mut report, listener) = helper.async_io(Interest::READABLE, || first_words(&helper)).await?;
     let heard = helper.take(REPORT).read_to_end(&mut report).await;
-    if report.is_empty() {
+    if report.is_empty() && listener.is_none() {
         told?;
         heard?;
     }
-    Ok(report)
+    Ok(Heard { report, listener })
+}
+
+/// The first that a helper says: the socket of the proxy, or the beginning of a report.
+fn first_words(helper: &UnixStream) -> io::Result<(Vec<u8>, Option<OwnedFd>)> {
+    use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let mut bytes = [0; 1024];
+    let flags = RecvFlags::CMSG_CLOEXEC;
+    let said = recvmsg(helper, &mut [io::IoSliceMut::new(&mut bytes)], &mut ancillary, flags)?;
+    let listener = ancillary.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut fds) => fds.next(),
+        _ => None,
+    });
+    let said = &bytes[..said.bytes];
+    let said = if listener.is_some() { said.strip_prefix(&[LISTENER]).unwrap_or(said) } else { said };
+    Ok((said.to_vec(), listener))
 }

@@ -476,6 +476,7 @@ impl Life {
         let empty = if drained.text.is_empty() { self.empty.saturating_add(1) } else { 0 };
         let tail = self.task.output.tail();
         // Before anybody hears that it is over, nothing of it is left and its place is free.
+        drop(self.task.spawned.outlet);
         let cleanup = self.task.spawned.cleanup;
         let set_aside = tokio::task::spawn_blocking(move || cleanup.finish()).await.unwrap_or_default();
         drop(self.task.place);

@@ -22,6 +22,9 @@ pub struct Confinement {
     pub hidden: Vec<PathBuf>,
     /// Whether it may use the internet protocols.
     pub network: bool,
+    /// Whether it has a network of its own, in which it reaches nothing but a proxy of ours.
+    #[serde(default)]
+    pub proxy: Proxy,
     /// Whether it may talk to local services over their sockets.
     pub unix_sockets: bool,
     /// Files and folders that stay read-only although a folder above them may be changed. Needs a view of its own.
@@ -50,6 +53,22 @@ pub enum OwnView {
     WherePossible,
     /// It does not: somebody else has done it, or the kernel cannot.
     No,
+}
+
+/// The port at which a run finds the proxy. The network is the run's own, so the port is always free.
+pub const PROXY_PORT: u16 = 3128;
+
+/// How a run gets to the proxy.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Proxy {
+    /// Not at all.
+    #[default]
+    None,
+    /// In a network namespace that the helper makes.
+    Separate,
+    /// In the network namespace in which the helper already is.
+    Inside,
 }
 
 /// Where systems keep programs, libraries and public settings.

@@ -17,6 +17,9 @@ pub const ORDER_FD: i32 = 3;
 /// The longest order, in bytes, that a helper reads.
 pub const MAX_ORDER: usize = 1 << 20;
 
+/// The byte that comes with the socket of the proxy, before anything that a helper says.
+pub(crate) const LISTENER: u8 = 0;
+
 /// The exit code of a helper that refused.
 pub const REFUSED_EXIT: i32 = 125;
 

@@ -11,6 +11,7 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use super::Kind;
 use super::cgroup;
 use super::cleanup::Cleanup;
 use super::container::Engine;
@@ -64,6 +65,7 @@ pub struct Survey {
     pub(super) metadata: OnceLock<Finding>,
     pub(super) view: OnceLock<Finding>,
     pub(super) shared_memory: OnceLock<Finding>,
+    pub(super) network: OnceLock<Finding>,
 }
 
 impl Survey {
@@ -135,9 +137,26 @@ impl Survey {
         })
     }
 
+    /// Whether a run can have a network of its own, with our proxy as the only way out.
+    #[must_use]
+    pub fn network(&self) -> &Finding {
+        self.network.get_or_init(|| network(self.namespaces()))
+    }
+
+    /// Whether a sandbox of this kind keeps every command in its bounds, so that none has to be asked about.
+    #[must_use]
+    pub fn contains(&self, kind: &Kind) -> bool {
+        let needed = match kind {
+            Kind::Landlock => [self.landlock(), self.seccomp(), self.network(), self.view()],
+            Kind::Bubblewrap => [self.bubblewrap(), self.seccomp(), self.network(), self.landlock()],
+            Kind::Container { .. } | Kind::None => return false,
+        };
+        needed.iter().all(|finding| finding.works)
+    }
+
     /// Every finding with its name, for a report. Starts a few short-lived programs.
     #[must_use]
-    pub fn lines(&self) -> [(&'static str, &Finding); 9] {
+    pub fn lines(&self) -> [(&'static str, &Finding); 10] {
         [
             ("landlock", self.landlock()),
             ("seccomp", self.seccomp()),
@@ -148,7 +167,19 @@ impl Survey {
             ("file modes outside", self.metadata()),
             ("protected files", self.view()),
             ("shared memory", self.shared_memory()),
+            ("own network", self.network()),
         ]
+    }
+}
+
+fn network(namespaces: &Attempt) -> Finding {
+    if namespaces.network {
+        Finding::works("each command has a network of its own; hosts that you allow are reached through a proxy")
+    } else {
+        Finding::fails(
+            "commands cannot have a network namespace of their own",
+            "allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1), or run as root",
+        )
     }
 }
 

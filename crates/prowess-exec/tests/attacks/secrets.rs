@@ -135,7 +135,13 @@ async fn what_the_host_has_in_its_environment_stays_there() {
         let names = text.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name);
         // What we say ourselves about editors, pagers and git.
         let own: Vec<String> = prowess_policy::env::quiet_variables().map(|(name, _)| name).collect();
-        let is_own = |name: &str| name.starts_with("GIT_CONFIG_") || own.iter().any(|own| own == name);
+        // And about the proxy.
+        let is_proxy = |name: &str| {
+            let name = name.to_lowercase();
+            name.contains("proxy") || name == "java_tool_options" || name == "node_use_env_proxy"
+        };
+        let is_own =
+            |name: &str| name.starts_with("GIT_CONFIG_") || is_proxy(name) || own.iter().any(|own| own == name);
         let strange: Vec<&str> = names.filter(|name| !known.contains(name) && !is_own(name)).collect();
         assert!(strange.is_empty(), "{strange:?}");
         assert!(!format!("{:?}", world.setting).contains("canary-of-the-host"), "nor in what is printed for debugging");

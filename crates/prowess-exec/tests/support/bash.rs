@@ -113,11 +113,13 @@ pub(crate) fn launch(bash: &Bash, begin: &Begin) -> Launch {
         safe_bins: SafeBins::default(),
         skill_bins: Vec::new(),
         home: "/".into(),
+        ground: prowess_policy::wants::Ground::default(),
     };
     let request = Request { binding, shell: bash.shell.clone(), variables: Vec::new(), place: ProgramPlace::Here };
     let judgment = rules.judge(request, &Disk::new("/usr/bin:/bin", &cwd));
     let warrant = Warrant::new(judgment.permit().expect("everything is allowed"), env).expect("the same environment");
-    let bounds = Bounds { confinement: bash.confinement.clone(), limits: bash.limits, input: begin.input };
+    let bounds =
+        Bounds { confinement: bash.confinement.clone(), limits: bash.limits, input: begin.input, egress: None };
     Launch::new(warrant, &bash.sandbox, bounds).expect("a launch")
 }
 

@@ -236,6 +236,7 @@ impl Board {
         };
         self.metrics.approval_ended(match decision {
             Some(Decision::Once) => Decided::AllowOnce,
+            Some(Decision::Session) => Decided::AllowSession,
             Some(Decision::Always) => Decided::AllowAlways,
             Some(Decision::Deny) => Decided::Deny,
             None => Decided::Expired,
@@ -388,7 +389,7 @@ impl Approver for Connected {
         let once_only = Some("only commands can always be allowed".to_owned());
         Box::pin(async move {
             Some(match self.put(request, once_only).await?.1 {
-                Decision::Once | Decision::Always => Consent::Given,
+                Decision::Once | Decision::Session | Decision::Always => Consent::Given,
                 Decision::Deny => Consent::Refused,
             })
         })

@@ -72,9 +72,9 @@ fn claim(
     })?;
     let required = || refuse("APPROVAL_REQUIRED", "approval required");
     let decision = match settled.and_then(|settled| settled.decision) {
-        Some(Decision::Once) if board.spend(run) => Decision::Once,
+        Some(Decision::Once | Decision::Session) if board.spend(run) => Decision::Once,
         Some(Decision::Always) => Decision::Always,
-        Some(Decision::Once | Decision::Deny) | None => return Err(required()),
+        Some(Decision::Once | Decision::Session | Decision::Deny) | None => return Err(required()),
     };
     let plan = &record.request["systemRunPlan"];
     for (name, planned) in [("command", "argv"), ("rawCommand", "rawCommand"), ("cwd", "cwd")] {

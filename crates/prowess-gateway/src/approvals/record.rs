@@ -16,6 +16,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 pub(crate) enum Decision {
     /// This once.
     Once,
+    /// This once, and what it needs beyond the sandbox for the rest of the session.
+    Session,
     /// This once, and the same again from now on.
     Always,
     /// No.
@@ -27,6 +29,7 @@ impl Decision {
     pub(crate) fn answer(self) -> Answer {
         match self {
             Self::Once => Answer::Once,
+            Self::Session => Answer::Session,
             Self::Always => Answer::Always,
             Self::Deny => Answer::No,
         }
@@ -36,6 +39,7 @@ impl Decision {
     pub(crate) fn of(answer: Answer) -> Self {
         match answer {
             Answer::Once => Self::Once,
+            Answer::Session => Self::Session,
             Answer::Always => Self::Always,
             Answer::No => Self::Deny,
         }
@@ -43,13 +47,14 @@ impl Decision {
 
     /// From its word on the wire.
     pub(crate) fn parse(word: &str) -> Option<Self> {
-        [Self::Once, Self::Always, Self::Deny].into_iter().find(|one| one.as_str() == word)
+        [Self::Once, Self::Session, Self::Always, Self::Deny].into_iter().find(|one| one.as_str() == word)
     }
 
     /// As it is written.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Once => "allow-once",
+            Self::Session => "allow-session",
             Self::Always => "allow-always",
             Self::Deny => "deny",
         }

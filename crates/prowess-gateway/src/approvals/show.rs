@@ -18,6 +18,9 @@ pub(crate) const MAX_COMMAND: usize = prowess_policy::script::MAX_BYTES;
 /// What can be answered.
 pub(crate) const DECISIONS: &[&str] = &["allow-once", "allow-always", "deny"];
 
+/// The same about something beyond the sandbox.
+pub(crate) const LEASE: &[&str] = &["allow-once", "allow-session", "allow-always", "deny"];
+
 /// The same where nothing can be allowed for good.
 pub(crate) const ONCE_ONLY: &[&str] = &["allow-once", "deny"];
 
@@ -43,7 +46,13 @@ pub(super) fn request(judgment: &Judgment) -> Option<Value> {
         }
     }
     let grants = judgment.grants();
-    let always: Vec<Value> = grants
+    let lacks: Vec<String> = judgment.lacks().phrases().iter().map(|phrase| shown(phrase).to_string()).collect();
+    let decisions = match (&grants, lacks.is_empty()) {
+        (Err(_), _) => ONCE_ONLY,
+        (Ok(_), true) => DECISIONS,
+        (Ok(_), false) => LEASE,
+    };
+    let mut always: Vec<Value> = grants
         .as_deref()
         .unwrap_or_default()
         .iter()
@@ -56,6 +65,9 @@ pub(super) fn request(judgment: &Judgment) -> Option<Value> {
             })
         })
         .collect();
+    if grants.is_ok() {
+        always.extend(lacks.iter().map(|phrase| json!(phrase)));
+    }
     let variables = variables(bound.variables.iter().map(|(name, value)| (name.as_str(), value.as_str())))?;
     Some(json!({
         "command": multiline(&binding.command),
@@ -77,7 +89,8 @@ pub(super) fn request(judgment: &Judgment) -> Option<Value> {
         "variables": variables,
         "objections": objections,
         "always": always,
-        "decisions": if grants.is_ok() { DECISIONS } else { ONCE_ONLY },
+        "wants": judgment.lacks(),
+        "decisions": decisions,
     }))
 }
 

@@ -5,7 +5,7 @@ import { facts, failure, heading, locked } from "./parts.js";
 import { href } from "./route.js";
 
 const PAGE = 100;
-const SAID = { "allow-once": ["allowed once", "good"], "allow-always": ["always allowed", "good"], deny: ["denied", "bad"] };
+const SAID = { "allow-once": ["allowed once", "good"], "allow-session": ["allowed for the session", "good"], "allow-always": ["always allowed", "good"], deny: ["denied", "bad"] };
 
 export function make(app, panel) {
   const self = { entries: undefined, cursor: undefined, stale: true, target: undefined };

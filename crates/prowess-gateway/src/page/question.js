@@ -4,8 +4,8 @@
 
 import { button, clock, command, el, words } from "./dom.js";
 
-const DECISIONS = [["allow-once", "Allow once", "main"], ["allow-always", "Always allow", ""], ["deny", "Deny", "deny"]];
-const VERDICTS = { "allow-once": ["Allowed once", "good"], "allow-always": ["Always allowed", "good"], deny: ["Denied", "bad"] };
+const DECISIONS = [["allow-once", "Allow once", "main"], ["allow-session", "Allow for this session", ""], ["allow-always", "Always allow", ""], ["deny", "Deny", "deny"]];
+const VERDICTS = { "allow-once": ["Allowed once", "good"], "allow-session": ["Allowed for the session", "good"], "allow-always": ["Always allowed", "good"], deny: ["Denied", "bad"] };
 /** The longest question that can be shown, in characters. What cannot be shown whole can only be denied. */
 const LONGEST = 500000;
 
@@ -135,7 +135,7 @@ export class Card {
     this.entry = entry;
     const seconds = Math.max(1, Math.round(whole / 1000));
     const shows = JSON.stringify(request).length <= LONGEST;
-    const offered = shows ? request.decisions ?? DECISIONS.map(([decision]) => decision) : ["deny"];
+    const offered = shows ? request.decisions ?? ["allow-once", "allow-always", "deny"] : ["deny"];
     const name = `${prefix}-${entry.id}`;
     this.#bar = el("progress", { max: seconds, value: seconds, "aria-label": "Time left" });
     this.#buttons = DECISIONS.filter(([decision]) => offered.includes(decision)).map(([decision, label, kind]) => button(label, () => this.#answer(decision), { class: kind, data: { decision } }));

@@ -230,7 +230,7 @@ export class Talk {
     const call = [...this.#calls.values()].find((one) => one.question === entry.id);
     const held = card.hasFocus;
     card.node.replaceWith(ending(entry, Boolean(call)));
-    if (call?.state === "waiting") this.#set(call, { "allow-once": "approved", "allow-always": "approved", deny: "denied" }[entry.end.decision] ?? (entry.end.gone ? "interrupted" : "expired"));
+    if (call?.state === "waiting") this.#set(call, { "allow-once": "approved", "allow-session": "approved", "allow-always": "approved", deny: "denied" }[entry.end.decision] ?? (entry.end.gone ? "interrupted" : "expired"));
     if (held) this.#log.focus({ preventScroll: true });
     this.#down();
   }

@@ -168,7 +168,7 @@ impl Late {
     /// In one word, what became of the question.
     fn status(&mut self) -> &'static str {
         match self.answer.as_mut().and_then(|answer| answer.settled().now_or_never()).flatten() {
-            Some(Decision::Once | Decision::Always) => "approved",
+            Some(Decision::Once | Decision::Session | Decision::Always) => "approved",
             Some(Decision::Deny) => "denied",
             None => "expired",
         }

@@ -59,6 +59,8 @@ pub enum Objection {
     Dialect,
     /// It would run in a container, whose programs are not those that were looked up.
     Elsewhere,
+    /// It wants this beyond the sandbox, and no lease covers it.
+    Leaves(String),
     /// A file that others can change is too large to be compared.
     TooLarge(PathBuf),
 }
@@ -108,6 +110,7 @@ impl Objection {
             Self::AfterCd(_) => "after-cd",
             Self::Dialect => "dialect",
             Self::Elsewhere => "elsewhere",
+            Self::Leaves(_) => "leaves-sandbox",
             Self::TooLarge(_) => "too-large",
         }
     }
@@ -187,6 +190,7 @@ impl fmt::Display for Objection {
             Self::AfterCd(token) => write!(f, "`{token}` comes after `cd`, so it is unclear which file it is"),
             Self::Dialect => f.write_str("the shell on this machine reads this command differently"),
             Self::Elsewhere => f.write_str("it runs in a container, whose programs are unknown"),
+            Self::Leaves(phrase) => write!(f, "it would {phrase}"),
             Self::TooLarge(path) => write!(f, "{} can be changed by others and is too large to verify", path.display()),
         }
     }

@@ -44,6 +44,7 @@ fn judge_in(cwd: &str, command: &str, variables: &[(&str, &str)]) -> Judgment {
         safe_bins: SafeBins::default(),
         skill_bins: Vec::new(),
         home: "/home/me".into(),
+        ground: crate::wants::Ground::default(),
     };
     let binding = Binding {
         command: command.to_owned(),

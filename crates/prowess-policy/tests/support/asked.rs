@@ -15,6 +15,7 @@ pub(crate) fn rules(allowlist: &[&str]) -> Rules {
         safe_bins: SafeBins::default(),
         skill_bins: Vec::new(),
         home: "/home/me".into(),
+        ground: prowess_policy::wants::Ground::default(),
     }
 }
 

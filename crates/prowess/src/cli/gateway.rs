@@ -175,6 +175,8 @@ pub(crate) struct NodeArgs {
 pub(crate) enum Decision {
     /// Run it this time
     AllowOnce,
+    /// Run it, and allow what it reaches for the rest of the session
+    AllowSession,
     /// Run it now and without asking from now on
     AllowAlways,
     /// Do not run it
@@ -186,6 +188,7 @@ impl Decision {
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::AllowOnce => "allow-once",
+            Self::AllowSession => "allow-session",
             Self::AllowAlways => "allow-always",
             Self::Deny => "deny",
         }

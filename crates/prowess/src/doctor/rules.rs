@@ -65,7 +65,10 @@ fn approvals(context: &Context, settings: &ExecSettings) -> Vec<Finding> {
         hidden: Vec::new(),
         skill_bins: Vec::new(),
     };
-    let rules = hands::rules(&ExecCall::default(), &setting, &approvals);
+    let survey = Survey::default();
+    let kind = hands::choice(&settings.sandbox).ok().and_then(|choice| Sandbox::choose(&choice, &survey).ok());
+    let can_contain = kind.is_some_and(|kind| survey.contains(&kind));
+    let rules = hands::rules(&ExecCall::default(), &setting, &approvals, can_contain);
     let count = rules.allowlist.len();
     let entries = match count {
         0 => "no rules yet".to_owned(),
@@ -84,6 +87,11 @@ fn approvals(context: &Context, settings: &ExecSettings) -> Vec<Finding> {
                 .advice("prowess config set tools.exec.security allowlist")
         }
         (_, Ask::Always) => finding("posture", Standing::Works, "every command needs your approval".to_owned()),
+        (Security::Contained, _) => finding(
+            "posture",
+            Standing::Works,
+            "commands run in the sandbox without asking; what leaves it needs your approval".to_owned(),
+        ),
         (Security::Allowlist, Ask::OnMiss) => {
             finding("posture", Standing::Works, "commands that no rule covers need your approval".to_owned())
         }

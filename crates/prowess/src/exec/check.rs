@@ -20,6 +20,8 @@ pub(crate) fn shape(judgment: &Judgment) -> Value {
         "command": judgment.request().binding.command,
         "cwd": judgment.request().binding.cwd.path,
         "agent": judgment.request().binding.agent,
+        "posture": judgment.posture(),
+        "wants": judgment.wants(),
         "segments": judgment.segments().iter().map(segment).collect::<Vec<_>>(),
         "objections": judgment.objections().iter().map(objection).collect::<Vec<_>>(),
         "remedies": judgment.remedies(),
@@ -95,5 +97,6 @@ fn covered(cover: &Cover) -> String {
         Cover::SafeBin => "as a safe program that only filters its input".to_owned(),
         Cover::SkillBin => "as a program that a skill needs".to_owned(),
         Cover::Builtin => "as a harmless shell builtin".to_owned(),
+        Cover::Sandbox => "inside the sandbox".to_owned(),
     }
 }

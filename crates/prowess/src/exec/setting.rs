@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use prowess_exec::Setting;
+use prowess_exec::{Setting, SkillShare};
 use prowess_host::{Context, Failure, Shares, View, base};
 
 use crate::cli::{CommandArgs, Globals};
@@ -56,7 +56,8 @@ pub(crate) fn setting(context: Context, scope: &Scope<'_>) -> Result<Setting, Fa
                 .fold(failure, Failure::hint)
                 .hint("prowess skills list shows all skills")
         })?;
-        skills.push(shares.share(skill)?);
+        // Who names the skill says that the command is one of its own.
+        skills.push(SkillShare { own: None, ..shares.share(skill)? });
         readable.push(skill.dir().to_owned());
     }
     Ok(Setting { skills, readable, ..setting })

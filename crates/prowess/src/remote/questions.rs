@@ -92,7 +92,7 @@ impl Pending {
         for reason in texts(&self.request["objections"]) {
             let _ = writeln!(asked, "  because  {reason}");
         }
-        if self.offer() == Offer::Always {
+        if matches!(self.offer(), Offer::Session | Offer::Always) {
             for rule in self.request["always"].as_array().into_iter().flatten() {
                 let _ = writeln!(asked, "  always   would allow {}", grant(rule));
             }
@@ -105,6 +105,7 @@ impl Pending {
         let Some(decisions) = self.request["decisions"].as_array() else { return Offer::Always };
         let has = |word: &str| decisions.iter().any(|decision| decision == word);
         match (has("allow-once"), has("allow-always")) {
+            (true, true) if has("allow-session") => Offer::Session,
             (true, true) => Offer::Always,
             (true, false) => Offer::Once,
             (false, _) => Offer::Nothing,
@@ -160,6 +161,7 @@ pub(crate) fn unanswered(id: &str, url: &str) -> String {
 pub(crate) fn word(answer: Answer) -> &'static str {
     match answer {
         Answer::Once => "allow-once",
+        Answer::Session => "allow-session",
         Answer::Always => "allow-always",
         Answer::No => "deny",
     }

@@ -121,7 +121,8 @@ impl SessionWatch {
         let answer = |answer| Some(Typed::Answer(pending.id.clone(), answer));
         match text.trim().to_lowercase().as_str() {
             "y" | "yes" if spoken.offer != Offer::Nothing => answer(Answer::Once),
-            "a" | "always" if spoken.offer == Offer::Always => answer(Answer::Always),
+            "s" | "session" if spoken.offer == Offer::Session => answer(Answer::Session),
+            "a" | "always" if matches!(spoken.offer, Offer::Always | Offer::Session) => answer(Answer::Always),
             "n" | "no" => answer(Answer::No),
             "w" | "why" => Some(Typed::Why(format!("{}{}", spoken.why, choices(spoken.offer)))),
             _ => None,
@@ -136,6 +137,9 @@ fn choices(offer: Offer) -> &'static str {
         Offer::Once => "It waits for your approval. Type y to run it once, n to refuse it, or w for the reasons.",
         Offer::Always => {
             "It waits for your approval. Type y to run it once, a to always allow it, n to refuse it, or w for the reasons."
+        }
+        Offer::Session => {
+            "It waits for your approval. Type y to allow it once, s for this session, a for always, n to refuse it, or w for the reasons."
         }
     }
 }

@@ -398,6 +398,7 @@ impl Partner for RemoteTalk {
         let told = match (resolve(&self.client, &id, word(answer)).await, answer) {
             (Ok(()), Answer::No) => "refused; it does not run".to_owned(),
             (Ok(()), Answer::Once) => "approved; its result is shown when it is done".to_owned(),
+            (Ok(()), Answer::Session) => "allowed for this session; its result is shown when it is done".to_owned(),
             (Ok(()), Answer::Always) => "always allowed from now on; its result is shown when it is done".to_owned(),
             (Err(error @ CallError::Refused { .. }), _) => {
                 format!("the gateway did not accept the answer: {}", safe(&error.to_string()))

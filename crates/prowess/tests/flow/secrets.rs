@@ -92,6 +92,9 @@ fn a_secret_that_a_command_prints_is_taken_out() {
     let mut config = home::config(&server.base_url(), APIS[1]);
     config["skills"] = json!({"entries": {"weather": {"apiKey": CANARIES[0]}}});
     let home = home::with_skill().config(&config.to_string());
+    let skill = home.path(".openclaw/workspace/skills/weather/SKILL.md");
+    let text = std::fs::read_to_string(&skill).expect("a skill").replace("[curl]", "[curl, printenv]");
+    std::fs::write(&skill, text).expect("the same skill, with another program of its own");
     home.go("approvals allow printenv").ok();
     home.go("run '/weather Shanghai'").ok();
     let told = server.requests()[1].last();

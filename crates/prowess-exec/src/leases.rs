@@ -1,0 +1,142 @@
+//! Leases on disk and in memory: what did people allow, and for how long?
+//!
+//! What is allowed for good is in `exec-leases.json` beside the approvals, written atomically under a lock. What is allowed
+//! for a conversation is kept in memory and ends with the process.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use prowess_files::Lock;
+use prowess_policy::lease::{HeldLease, Lease, Lifetime};
+use serde::{Deserialize, Serialize};
+
+/// The largest file that is read, in bytes.
+const MAX_BYTES: u64 = 4 * 1024 * 1024;
+
+/// How long to wait for another writer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The most conversations that are remembered.
+const MAX_SESSIONS: usize = 10_000;
+
+/// Why leases cannot be read or kept.
+#[derive(Debug, thiserror::Error)]
+pub enum LeaseError {
+    /// The disk.
+    #[error("{0}: {1}")]
+    Io(PathBuf, std::io::Error),
+    /// Not what it should be. The file is left alone, and nobody holds anything by it.
+    #[error("{0} cannot be read: {1}; correct it, or move it away")]
+    Broken(PathBuf, String),
+}
+
+#[derive(Serialize, Deserialize)]
+struct LeaseFile {
+    version: u32,
+    leases: Vec<HeldLease>,
+}
+
+/// All leases that people gave.
+#[derive(Debug, Clone)]
+pub struct Leases {
+    path: PathBuf,
+    sessions: Arc<Mutex<HashMap<String, Vec<HeldLease>>>>,
+}
+
+impl Leases {
+    /// Those in this state directory.
+    #[must_use]
+    pub fn in_state_dir(state_dir: &Path) -> Self {
+        Self { path: state_dir.join("exec-leases.json"), sessions: Arc::default() }
+    }
+
+    /// Where those that last are kept.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where the lock of that file is.
+    #[must_use]
+    pub fn lock_path(&self) -> PathBuf {
+        self.path.with_extension("json.lock")
+    }
+
+    /// Those that last.
+    pub fn load(&self) -> Result<Vec<HeldLease>, LeaseError> {
+        let text = match std::fs::metadata(&self.path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(LeaseError::Io(self.path.clone(), error)),
+            Ok(meta) if meta.len() > MAX_BYTES => {
+                return Err(LeaseError::Broken(self.path.clone(), "it is too large".to_owned()));
+            }
+            Ok(_) => std::fs::read_to_string(&self.path).map_err(|error| LeaseError::Io(self.path.clone(), error))?,
+        };
+        let file: LeaseFile =
+            serde_json::from_str(&text).map_err(|error| LeaseError::Broken(self.path.clone(), error.to_string()))?;
+        if file.version != 1 {
+            return Err(LeaseError::Broken(self.path.clone(), "its `version` is not 1".to_owned()));
+        }
+        Ok(file.leases)
+    }
+
+    /// What commands of `skill`, from `source`, hold for `agent` in `session`, all together.
+    pub fn held(&self, agent: &str, session: &str, skill: Option<(&str, &str)>) -> Result<Lease, LeaseError> {
+        let (name, source) = skill.unzip();
+        let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = sessions.get(session).into_iter().flatten().cloned();
+        let all: Vec<HeldLease> = self.load()?.into_iter().chain(own).collect();
+        let mine = all.iter().filter(|held| held.is_held_by(agent, name, source));
+        Ok(mine.fold(Lease::default(), |lease, held| lease.and(&held.lease)))
+    }
+
+    /// Keeps `held` for as long as it lasts.
+    pub fn keep(&self, held: HeldLease, session: &str) -> Result<(), LeaseError> {
+        match held.lifetime {
+            Lifetime::Command => Ok(()),
+            Lifetime::Session => {
+                let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+                if sessions.len() < MAX_SESSIONS || sessions.contains_key(session) {
+                    sessions.entry(session.to_owned()).or_default().push(held);
+                }
+                Ok(())
+            }
+            Lifetime::Always => self.change(|leases| {
+                let says_the_same = |one: &HeldLease| {
+                    one.is_held_by(&held.agent, held.skill.as_deref(), held.source.as_deref())
+                        && !held.lease.is_wider_than(&one.lease)
+                };
+                if !leases.iter().any(says_the_same) {
+                    leases.push(held);
+                }
+            }),
+        }
+    }
+
+    /// Takes back the lease with this id, or all that allow this host or path, and tells how many there were.
+    pub fn revoke(&self, wanted: &str) -> Result<usize, LeaseError> {
+        let mut removed = 0;
+        self.change(|leases| {
+            let before = leases.len();
+            leases.retain(|held| {
+                let names_it = |phrase: &String| phrase.split_whitespace().any(|word| word == wanted);
+                held.id != wanted && !held.lease.phrases().iter().any(names_it)
+            });
+            removed = before - leases.len();
+        })?;
+        Ok(removed)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Vec<HeldLease>)) -> Result<(), LeaseError> {
+        let failed = |error: std::io::Error| LeaseError::Io(self.path.clone(), error);
+        let lock = Lock::acquire(&self.lock_path(), PATIENCE);
+        let _lock = lock.map_err(|error| failed(std::io::Error::other(error)))?;
+        let mut leases = self.load()?;
+        change(&mut leases);
+        let text = serde_json::to_string_pretty(&LeaseFile { version: 1, leases })
+            .map_err(|error| LeaseError::Broken(self.path.clone(), error.to_string()))?;
+        prowess_files::replace(&self.path, text.as_bytes()).map_err(failed)
+    }
+}
