@@ -204,7 +204,7 @@ impl Ledger {
         skills
     }
 
-    /// As JSON, for a [`note`](crate::session::note) in the transcript.
+    /// As JSON, for a [`note`] in the transcript.
     #[must_use]
     pub fn render(&self) -> Value {
         let accounts = self.0.iter().map(|(account, share)| (account.to_string(), json!(share)));
