@@ -25,7 +25,7 @@ const FILTERS: &[&str] = &[
     "printf", "cd", "true", "test", "[", "mkdir", "date", "sleep", "set",
 ];
 
-/// Programs that run whatever they are given: one of these is the skill's only with a script of the skill.
+/// Programs that run the script they are given: one of these is the skill's only with a script of the skill.
 const INTERPRETERS: &[&str] = &[
     "sh",
     "bash",
@@ -46,17 +46,13 @@ const INTERPRETERS: &[&str] = &[
     "osascript",
     "pwsh",
     "tclsh",
-    "uv",
-    "npx",
-    "uvx",
-    "env",
-    "xargs",
-    "make",
-    "eval",
-    "exec",
     "source",
     ".",
 ];
+
+/// Programs that start others by name: never the skill's, whatever follows.
+const STARTERS: &[&str] =
+    &["env", "xargs", "eval", "exec", "command", "uv", "uvx", "npx", "make", "nohup", "timeout", "nice"];
 
 impl OwnCommands {
     /// Whether `command`, run in `cwd`, is one of them.
@@ -90,6 +86,9 @@ impl OwnCommands {
         let Some(program) = first else { return Standing::Foreign };
         if program.contains('/') {
             return if self.has(program, cwd) { Standing::Own } else { Standing::Foreign };
+        }
+        if STARTERS.contains(&program) {
+            return Standing::Foreign;
         }
         if INTERPRETERS.contains(&program) {
             // The first word that is no option has to be a script of the skill, and nothing may come before it.
