@@ -34,7 +34,7 @@ pub enum Refusal {
     /// The asker said no.
     #[error("not allowed: {0}")]
     NotAllowed(String),
-    /// Nobody answered in time.
+    /// The question got no answer in time.
     #[error("nobody answered the question in time")]
     NoAnswer,
     /// The command asked about too many different hosts.

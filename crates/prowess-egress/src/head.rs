@@ -2,7 +2,7 @@
 //!
 //! Two programs that read one message differently can be made to see different requests in it. So whatever another
 //! program could read in another way is refused: bare line feeds, folded lines, spaces around names, two lengths, a
-//! length with an encoding, unusual encodings. What is forwarded is written anew from what was read here.
+//! length with an encoding, unusual encodings. The proxy forwards a request that it writes itself from the parsed parts.
 
 use prowess_policy::lease::Host;
 

@@ -605,7 +605,7 @@ fn environment(call: &ExecCall, setting: &Setting, cwd: &Path, proxied: bool) ->
     let bins = setting.skills.iter().filter_map(|skill| skill.bins.clone()).filter(|dir| dir.is_dir());
     let prepend: Vec<PathBuf> = bins.chain(setting.settings.path_prepend.iter().map(PathBuf::from)).collect();
     let skill: Vec<(String, OsString)> = setting.skills.iter().flat_map(|skill| skill.vars.clone()).collect();
-    // Who switched the sandbox off wants commands to do what they do elsewhere.
+    // An operator who switched the sandbox off wants commands to behave as they do outside.
     let quiet = match setting.settings.sandbox {
         SandboxChoice::Off => Vec::new(),
         _ => crate::code_paths::variables(cwd, &setting.home),

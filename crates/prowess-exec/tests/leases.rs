@@ -96,7 +96,7 @@ async fn a_host_that_was_not_foreseen_is_held_back() {
     let get = format!("import urllib.request as u; print(u.urlopen('http://{address}/').read())");
     let told = world.run(&format!("python3 -c \"{get}\"")).await.text();
     assert!(told.contains("403"), "{told}");
-    // Who goes around the proxy gets nowhere: there is no other way out of the namespace.
+    // A program that bypasses the proxy reaches nothing: the namespace has no other way out.
     let direct = format!("import socket; socket.create_connection(('127.0.0.1', {}), 5)", address.port());
     let told = world.run(&format!("python3 -c \"{direct}\"")).await.text();
     assert!(told.contains("ConnectionRefused") || told.contains("Connection refused"), "{told}");

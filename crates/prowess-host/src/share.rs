@@ -29,6 +29,14 @@ pub struct Shares {
     host: HashSet<String>,
 }
 
+/// What the operator pinned for `skill`. What cannot be read is an error: it would be less than the operator meant.
+fn pinned_capabilities(value: &Value, skill: &Skill) -> Result<Capabilities, Failure> {
+    Capabilities::read(value).ok_or_else(|| {
+        Failure::input(format!("skills.entries.{}.capabilities cannot be read", skill.key()))
+            .hint("write it as { network: [{ host: \"wttr.in\" }], filesystem: { reads: [], writes: [] } }")
+    })
+}
+
 /// The most of a `SKILL.md` that is read for its commands, in bytes.
 const MAX_TEXT: u64 = 256 * 1024;
 
@@ -90,7 +98,8 @@ impl Shares {
             vars.push((variable, value));
         }
         let entry = &self.entries[skill.key()];
-        let pinned = Capabilities::read(&entry["capabilities"]);
+        let pinned = Some(&entry["capabilities"]).filter(|value| !value.is_null());
+        let pinned = pinned.map(|value| pinned_capabilities(value, skill)).transpose()?;
         Ok(SkillShare {
             vars,
             grants: Grants::read(&entry["sandbox"]),

@@ -37,7 +37,7 @@ impl Cleanup {
         self.guard = Some(Arc::new(guard));
     }
 
-    /// Who looks after protected files.
+    /// Checks the protected files after the run.
     pub(crate) fn guarded_by(&self) -> Option<Arc<ProtectedGuard>> {
         self.guard.clone()
     }
@@ -46,7 +46,7 @@ impl Cleanup {
         if let Some(group) = self.cgroup.take() {
             remove_group(&group);
         }
-        // Nobody is left who could make more.
+        // No process of the run is left to create more.
         if let Some(guard) = &self.guard {
             guard.check();
         }

@@ -1,6 +1,6 @@
 //! Protected files: what keeps a run from leaving behind something that acts later?
 //!
-//! What is there when a run starts is mounted read-only in its view ([`ProtectedGuard::apply`]), and Git directories are
+//! Protected files that exist when a run starts are mounted read-only in its view ([`ProtectedGuard::apply`]), and Git directories are
 //! mounted on themselves, because a mount point can be neither renamed nor removed. What was not there cannot be mounted,
 //! and placeholders would be seen by everyone, so it is looked for while the run goes on and when it is over
 //! ([`ProtectedGuard::check`]): a new Git directory stays as long as nothing in it starts a program; everything else is

@@ -17,7 +17,7 @@ const NOBODY: u32 = 65534;
 /// Rooms of everyone this process can be: itself, and for root also an ordinary user.
 pub(crate) fn rooms() -> Vec<Room> {
     let mut rooms = vec![Room::new()];
-    // Nobody may be kept from the folder that this was built in.
+    // The user `nobody` may not be able to enter the build directory.
     let mut helper = Command::new(helper());
     if is_root() && helper.arg("__namespaces").uid(NOBODY).gid(NOBODY).output().is_ok_and(|it| it.status.success()) {
         rooms.push(Room::new().of_user(NOBODY));
