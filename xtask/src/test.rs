@@ -1,6 +1,6 @@
 //! Is this tree fit to be merged?
 //!
-//! One list of steps, cheapest first. The tests come last, so that the runner's summary is the last thing on the screen.
+//! One list of steps. The tests come last, so that the runner's summary is the last thing on the screen.
 
 use std::env;
 use std::path::PathBuf;
@@ -12,10 +12,10 @@ use crate::tool::{self, Tool};
 /// How much is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// Everything.
+    /// Whether it works.
+    Tests,
+    /// The same, after all that is checked without running it.
     Full,
-    /// Only what is quick, between two edits.
-    Fast,
 }
 
 /// Checks the whole workspace; stops at the first step that fails.
@@ -24,21 +24,10 @@ pub(crate) fn run(scope: Scope) -> Result<(), Failure> {
     let mut skipped = Vec::new();
 
     install(&missing_tools(), &mut skipped)?;
-    let has_deny = scope == Scope::Full && tool::DENY.is_here();
-    let mut steps = vec![format(), clippy()];
-    match scope {
-        Scope::Fast => skipped.push("docs and dependencies (--fast)".to_owned()),
-        Scope::Full => steps.push(docs()),
-    }
-    if has_deny {
-        steps.push(dependencies());
-        match advisories(Database::find()) {
-            Ok(step) => steps.push(step),
-            Err(why) => skipped.push(why.to_owned()),
-        }
-    } else if scope == Scope::Full {
-        skipped.push("dependencies (cargo-deny is not installed; CI runs it)".to_owned());
-    }
+    let mut steps = match scope {
+        Scope::Full => lints(&mut skipped),
+        Scope::Tests => Vec::new(),
+    };
     steps.extend([doctests(), tests()]);
 
     let names: Vec<String> = steps.iter().map(|step| step.name().to_owned()).collect();
@@ -47,6 +36,21 @@ pub(crate) fn run(scope: Scope) -> Result<(), Failure> {
     }
     eprintln!("\n{}", closing(&names, &skipped, &seconds(start.elapsed())));
     Ok(())
+}
+
+/// What is checked without running it, cheapest first.
+fn lints(skipped: &mut Vec<String>) -> Vec<Step> {
+    let mut steps = vec![format(), clippy(), docs()];
+    if !tool::DENY.is_here() {
+        skipped.push("dependencies (cargo-deny is not installed; CI runs it)".to_owned());
+        return steps;
+    }
+    steps.push(dependencies());
+    match advisories(Database::find()) {
+        Ok(step) => steps.push(step),
+        Err(why) => skipped.push(why.to_owned()),
+    }
+    steps
 }
 
 /// What the tests need and this machine does not have. Dependencies are checked where cargo-deny is installed, and in
