@@ -52,20 +52,31 @@ pub enum Act {
     Run,
 }
 
-/// Says whether a command would run here and now, without a question.
-#[derive(Clone)]
-pub struct MayRun(Arc<dyn Fn(&str) -> bool + Send + Sync>);
+/// What would become of a command here and now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Foreseen {
+    /// It would run.
+    Runs,
+    /// A person would be asked first: what it would do beyond the sandbox, in words, as far as that is known.
+    Asks(Vec<String>),
+    /// It would be refused.
+    Refused,
+}
 
-impl MayRun {
+/// Says what would become of a command.
+#[derive(Clone)]
+pub struct Forecast(Arc<dyn Fn(&str) -> Foreseen + Send + Sync>);
+
+impl Forecast {
     /// As `judge` says.
-    pub fn new(judge: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
+    pub fn new(judge: impl Fn(&str) -> Foreseen + Send + Sync + 'static) -> Self {
         Self(Arc::new(judge))
     }
 }
 
-impl std::fmt::Debug for MayRun {
+impl std::fmt::Debug for Forecast {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("MayRun")
+        f.write_str("Forecast")
     }
 }
 
@@ -76,7 +87,7 @@ pub struct Embedded {
     skills: SkillStore,
     act: Act,
     home: Option<PathBuf>,
-    may_run: Option<MayRun>,
+    forecast: Option<Forecast>,
 }
 
 impl Embedded {
@@ -91,7 +102,7 @@ impl Embedded {
             max_tokens: MAX_TOKENS,
             takes_images: false,
         };
-        Self { about, skills, act, home: None, may_run: None }
+        Self { about, skills, act, home: None, forecast: None }
     }
 
     /// With the folder that the prompt's locations shorten to `~`.
@@ -102,8 +113,8 @@ impl Embedded {
 
     /// With somebody who knows what would run: of commands that fit alike, one that does is run.
     #[must_use]
-    pub fn preferring(self, may_run: MayRun) -> Self {
-        Self { may_run: Some(may_run), ..self }
+    pub fn preferring(self, forecast: Forecast) -> Self {
+        Self { forecast: Some(forecast), ..self }
     }
 
     /// The answer, whole.

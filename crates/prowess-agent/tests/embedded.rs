@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use proptest::prelude::*;
-use prowess_agent::embedded::{Act, Embedded, MayRun};
+use prowess_agent::embedded::{Act, Embedded, Forecast, Foreseen};
 use prowess_agent::message::{Assistant, Block, Message, StopReason, ToolReply, User};
 use prowess_agent::model::{Delta, Draft, Model, Request, Thinking};
 use prowess_agent::skills::{SkillSet, SkillStore};
@@ -334,7 +334,11 @@ fn of_commands_that_fit_one_that_may_run_is_run() {
     let tree = Tree::new().file("skills/look/SKILL.md", body);
     let talk = Talk::new(store(&tree.path("skills"), &[]), Act::Run);
     let run = |allowed: &'static [&'static str]| {
-        let model = Embedded::new(talk.store.clone(), Act::Run).preferring(MayRun::new(|text| allowed.contains(&text)));
+        let forecast = Forecast::new(|text| match allowed.contains(&text) {
+            true => Foreseen::Runs,
+            false => Foreseen::Asks(Vec::new()),
+        });
+        let model = Embedded::new(talk.store.clone(), Act::Run).preferring(forecast);
         called(&talk.with(&model, "look: space of the machine"))[1].1.clone()
     };
     assert_eq!(run(&[]), "df -h; systemctl --failed; free -h", "a person is asked about the best one");

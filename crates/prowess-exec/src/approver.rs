@@ -14,7 +14,7 @@ use prowess_policy::{Answer, Denied, Judgment, Objection, Question, is_read_only
 
 use line::Line;
 
-pub use tool_question::{Change, Consent, MAX_SHOWN, Passage, ToolQuestion};
+pub use tool_question::{Change, MAX_SHOWN, Passage, ToolQuestion};
 
 /// How long a question stays open.
 pub const PATIENCE: Duration = Duration::from_secs(120);
@@ -31,10 +31,7 @@ pub trait Approver: Send + Sync {
     fn ask<'a>(&'a self, question: &'a Question) -> Pin<Box<dyn Future<Output = Option<Answer>> + Send + 'a>>;
 
     /// The same for a call of another tool. Who is not made for such questions does not answer them.
-    fn ask_tool<'a>(
-        &'a self,
-        question: &'a ToolQuestion,
-    ) -> Pin<Box<dyn Future<Output = Option<Consent>> + Send + 'a>> {
+    fn ask_tool<'a>(&'a self, question: &'a ToolQuestion) -> Pin<Box<dyn Future<Output = Option<Answer>> + Send + 'a>> {
         let _ = question;
         Box::pin(std::future::ready(None))
     }
@@ -107,10 +104,7 @@ impl<A: Approver> Approver for ReadOnly<A> {
         self.0.ask(question)
     }
 
-    fn ask_tool<'a>(
-        &'a self,
-        question: &'a ToolQuestion,
-    ) -> Pin<Box<dyn Future<Output = Option<Consent>> + Send + 'a>> {
+    fn ask_tool<'a>(&'a self, question: &'a ToolQuestion) -> Pin<Box<dyn Future<Output = Option<Answer>> + Send + 'a>> {
         self.0.ask_tool(question)
     }
 
@@ -131,10 +125,7 @@ impl<T: Approver + ?Sized> Approver for Arc<T> {
         self.as_ref().ask(question)
     }
 
-    fn ask_tool<'a>(
-        &'a self,
-        question: &'a ToolQuestion,
-    ) -> Pin<Box<dyn Future<Output = Option<Consent>> + Send + 'a>> {
+    fn ask_tool<'a>(&'a self, question: &'a ToolQuestion) -> Pin<Box<dyn Future<Output = Option<Answer>> + Send + 'a>> {
         self.as_ref().ask_tool(question)
     }
 
@@ -158,12 +149,12 @@ pub struct Terminal {
     patience: Duration,
 }
 
-/// All that is said to a person about one command, ready before they are asked. Nothing in it is obeyed by a terminal.
+/// All that is said to a person about one call, ready before they are asked. Nothing in it is obeyed by a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spoken {
     /// The question.
     pub asked: String,
-    /// What is told to who asks why.
+    /// What is told to who asks why; empty if the question says it all.
     pub why: String,
     /// What may be said besides no.
     pub offer: Offer,
@@ -239,30 +230,29 @@ impl Approver for Terminal {
         self.put(Spoken { asked: asked(judgment), why: why(judgment), offer })
     }
 
-    fn ask_tool<'a>(
-        &'a self,
-        question: &'a ToolQuestion,
-    ) -> Pin<Box<dyn Future<Output = Option<Consent>> + Send + 'a>> {
+    fn ask_tool<'a>(&'a self, question: &'a ToolQuestion) -> Pin<Box<dyn Future<Output = Option<Answer>> + Send + 'a>> {
         let Some(asked) = question.text() else { return Box::pin(std::future::ready(None)) };
-        self.talk(move |line| tool_question::converse(&asked, line))
+        self.put(Spoken { asked, why: String::new(), offer: question.offer })
     }
 }
 
 fn converse(talk: &Spoken, line: &mut Line<'_>) -> Option<Answer> {
     line.say(&talk.asked)?;
+    let can_explain = !talk.why.is_empty();
     loop {
         line.say(match talk.offer {
-            Offer::Nothing => "You can only refuse it. [n]o / [w]hy: ",
-            Offer::Once => "Run it? [y]es, once / [n]o / [w]hy: ",
-            Offer::Always => "Run it? [y]es, once / [n]o / [a]lways / [w]hy: ",
-            Offer::Session => "Allow it? [y]es, once / for this [s]ession / [a]lways / [n]o / [w]hy: ",
+            Offer::Nothing => "You can only refuse it. [n]o",
+            Offer::Once => "Allow it? [y]es, once / [n]o",
+            Offer::Always => "Allow it? [y]es, once / [n]o / [a]lways",
+            Offer::Session => "Allow it? [y]es, once / for this [s]ession / [a]lways / [n]o",
         })?;
+        line.say(if can_explain { " / [w]hy: " } else { ": " })?;
         match line.hear()?.trim().to_lowercase().as_str() {
             "y" | "yes" if talk.offer != Offer::Nothing => return Some(Answer::Once),
             "n" | "no" | "" => return Some(Answer::No),
             "s" | "session" if talk.offer == Offer::Session => return Some(Answer::Session),
             "a" | "always" if matches!(talk.offer, Offer::Always | Offer::Session) => return Some(Answer::Always),
-            "w" | "why" => line.say(&talk.why)?,
+            "w" | "why" if can_explain => line.say(&talk.why)?,
             _ => line.say("Please answer with one of these letters or words.\n")?,
         }
     }
@@ -288,7 +278,7 @@ fn asked(judgment: &Judgment) -> String {
     for objection in judgment.all_objections().filter(|one| !matches!(one, Objection::Leaves(_))) {
         let _ = writeln!(text, "  because  {}", shown(&objection.to_string()));
     }
-    for phrase in judgment.lacks().phrases() {
+    for phrase in judgment.requests() {
         let _ = writeln!(text, "  wants to {}", shown(&phrase));
     }
     if let Ok(grants) = judgment.grants() {

@@ -40,6 +40,9 @@ use crate::sandbox::OwnView;
 use crate::sandbox::{Confinement, Cwd, Order, REFUSED_EXIT, Refused, cgroup};
 use channel::Channel;
 
+/// Where terminals are.
+const TERMINALS: &str = "/dev/pts";
+
 /// The argument that makes a helper of this binary.
 pub const VERB: &str = "__confine";
 
@@ -162,14 +165,16 @@ fn start(order: &Order, channel: &Channel) -> Result<Infallible, Refused> {
             Refused::new("limits", format!("the control group of the run cannot be joined: {error}"))
         })?;
     }
+    let mut own_terminals = false;
     if let Some(confinement) = &order.confinement {
-        protect(confinement)?;
+        own_terminals = protect(confinement)?;
         separate(confinement, channel)?;
     }
     enter(&order.cwd)?;
     let pinned = pins::verify(&order.pins)?;
-    if let Some(confinement) = &order.confinement {
-        bind(confinement)?;
+    if let Some(mut confinement) = order.confinement.clone() {
+        confinement.write.extend(own_terminals.then(|| TERMINALS.into()));
+        bind(&confinement.with_private_tmp())?;
     }
     // Rules about files say nothing about looking at them, so this can be the last thing that happens.
     pinned.verify_again()?;
@@ -240,25 +245,26 @@ fn separate(confinement: &Confinement, channel: &Channel) -> Result<(), Refused>
 }
 
 /// Gives the run namespaces of its own, and mounts everything else read-only where this process may: Landlock guards
-/// contents, but not modes and times.
-fn protect(confinement: &Confinement) -> Result<(), Refused> {
+/// contents, but not modes and times. Returns whether the run has terminals of its own.
+fn protect(confinement: &Confinement) -> Result<bool, Refused> {
     #[cfg(target_os = "linux")]
     {
         let entered = namespaces::enter(confinement.view)?;
         if !entered.mounts {
-            return Ok(());
+            return Ok(false);
         }
         match mounts::protect(confinement, entered) {
             Err(error) if confinement.view == OwnView::Required => {
                 Err(Refused::new("sandbox", format!("files outside cannot be made read-only: {error}")))
             }
-            Ok(()) | Err(_) => Ok(()),
+            Ok(()) => Ok(confinement.own_terminals && mounts::separate_terminals().is_ok()),
+            Err(_) => Ok(false),
         }
     }
     #[cfg(not(target_os = "linux"))]
     {
         let _ = confinement;
-        Ok(())
+        Ok(false)
     }
 }
 

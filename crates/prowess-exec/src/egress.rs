@@ -1,17 +1,24 @@
 //! The way out of a run: which hosts does its proxy serve, whom does it ask, and where is that written down?
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use prowess_egress::{Answer as HostAnswer, CommandContext, ConnectionRecord, HostQuestion, Lifetime, environment};
-use prowess_policy::Permit;
+use prowess_egress::{
+    Answer as HostAnswer, CommandContext, ConnectionRecord, HostQuestion, Lifetime, Outcome, environment,
+};
+use prowess_policy::lease::{HostRule, Lease};
+use prowess_policy::{Answer, Permit};
 
-use crate::approver::{Approver, Consent, ToolQuestion};
-use crate::audit::Audit;
+use crate::approver::{Approver, Offer, ToolQuestion, unanswered};
+use crate::exec::Exec;
+use crate::leases::{Holder, Leases};
 use crate::sandbox::PROXY_PORT;
 
 /// What the body of a refusal says besides the reason.
 const HINT: &str = "The sandbox lets this command reach only hosts that a person allowed.";
+
+/// The most refused connections that the result of a run names.
+const MAX_REFUSALS: usize = 5;
 
 /// Where the proxy is, as a run sees it.
 fn address() -> SocketAddr {
@@ -24,49 +31,119 @@ pub(crate) fn variables() -> Vec<(String, String)> {
     environment(address(), None).into_iter().filter(|(name, _)| !name.starts_with("GIT_CONFIG_")).collect()
 }
 
-/// What the proxy serves to the command of `permit`, which is one of `skill`'s if there is one.
-pub(crate) fn context(
-    permit: &Permit,
-    skill: Option<&str>,
-    approver: Arc<dyn Approver>,
-    audit: Audit,
-) -> CommandContext {
-    let binding = permit.binding();
-    let (agent, session, command) = (binding.agent.clone(), binding.session.clone(), binding.command.clone());
-    let record_session = session.clone();
-    let mut context = CommandContext::new(command.clone(), move |record: ConnectionRecord| {
-        // A connection that is not written down is a gap in a record; it must not stop the run.
-        let audit = audit.clone();
-        let session = record_session.clone();
-        tokio::task::spawn_blocking(move || {
-            let _ = audit.record_connection(&record, &session);
-        });
-    });
-    context.skill = skill.map(str::to_owned);
-    context.rules.clone_from(&permit.lease().hosts);
-    context.hint = Some(HINT.to_owned());
-    context.asker = Arc::new(move |question: HostQuestion| {
-        let asked = asked(&question, &agent, &session, &command);
-        let approver = Arc::clone(&approver);
-        async move {
-            match approver.ask_tool(&asked).await {
-                Some(Consent::Given) => HostAnswer::Allow(Lifetime::Once),
-                Some(Consent::Refused) => HostAnswer::Refuse("a person refused it".to_owned()),
-                None => HostAnswer::Refuse("it needs approval, and nobody answered".to_owned()),
-            }
-        }
-    });
-    context
+/// The way out of one run.
+pub struct Egress {
+    /// What its proxy serves.
+    pub context: CommandContext,
+    /// What its proxy did not let through.
+    pub refusals: Refusals,
 }
 
-fn asked(question: &HostQuestion, agent: &str, session: &str, command: &str) -> ToolQuestion {
-    let skill = question.skill.as_deref().map(|skill| format!(", for skill {skill}")).unwrap_or_default();
-    ToolQuestion {
-        agent: agent.to_owned(),
-        session: session.to_owned(),
-        tool: "network".to_owned(),
-        summary: format!("reach {}{skill}", question.host.with_port(question.port)),
-        why: format!("this command waits for the connection: {command}"),
-        content: Vec::new(),
+/// Connections that the proxy of a run refused, in words.
+#[derive(Debug, Clone, Default)]
+pub struct Refusals(Arc<Mutex<Vec<String>>>);
+
+impl Refusals {
+    /// All of them so far.
+    #[must_use]
+    pub fn list(&self) -> Vec<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn note(&self, record: &ConnectionRecord) {
+        let Outcome::Refused(why) = &record.outcome else { return };
+        let host = record.host.as_ref().zip(record.port).map(|(host, port)| host.with_port(port));
+        let text = format!("{}: {why}", host.as_deref().unwrap_or("a host without a valid name"));
+        let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if list.len() < MAX_REFUSALS && !list.contains(&text) {
+            list.push(text);
+        }
+    }
+}
+
+/// What the proxy of `exec` serves to the command of `permit`, which `holder` holds leases for.
+pub(crate) fn egress(permit: &Permit, exec: &Exec, holder: Holder) -> Egress {
+    let binding = permit.binding();
+    let (trail, session) = (exec.connections.clone(), binding.session.clone());
+    let refusals = Refusals::default();
+    let noted = refusals.clone();
+    let mut context = CommandContext::new(binding.command.clone(), move |record: ConnectionRecord| {
+        noted.note(&record);
+        let (trail, session) = (trail.clone(), session.clone());
+        tokio::task::spawn_blocking(move || {
+            // A connection that is not written down is a gap in a record; it must not stop the run.
+            let _ = trail.record_connection(&record, &session);
+        });
+    });
+    context.skill = holder.skill.as_ref().map(|(name, _)| name.clone());
+    context.rules.clone_from(&permit.lease().hosts);
+    context.hint = Some(HINT.to_owned());
+    context.names = exec.names.clone();
+    let asker = HostAsker {
+        command: binding.command.clone(),
+        approver: Arc::clone(&exec.approver),
+        leases: exec.leases.clone(),
+        holder,
+    };
+    let asker = Arc::new(asker);
+    context.asker = Arc::new(move |question: HostQuestion| {
+        let asker = Arc::clone(&asker);
+        async move { asker.ask(&question).await }
+    });
+    Egress { context, refusals }
+}
+
+/// Asks people about hosts while a connection is held.
+struct HostAsker {
+    command: String,
+    approver: Arc<dyn Approver>,
+    leases: Leases,
+    holder: Holder,
+}
+
+impl HostAsker {
+    async fn ask(&self, question: &HostQuestion) -> HostAnswer {
+        let Ok(rule) = question.host.with_port(question.port).parse::<HostRule>() else {
+            return HostAnswer::Refuse("it is not a host that can be allowed".to_owned());
+        };
+        let lease = Lease::for_hosts(vec![rule]);
+        match self.approver.ask_tool(&self.question(&lease)).await {
+            Some(Answer::No) => HostAnswer::Refuse("a person refused it".to_owned()),
+            Some(answer) => {
+                let (leases, holder) = (self.leases.clone(), self.holder.clone());
+                let keep = move || leases.keep_answer(&holder, lease, answer);
+                match tokio::task::spawn_blocking(keep).await {
+                    Ok(Ok(())) => HostAnswer::Allow(lifetime(answer)),
+                    Ok(Err(error)) => HostAnswer::Refuse(format!("the lease could not be saved: {error}")),
+                    Err(error) => HostAnswer::Refuse(format!("internal error: {error}")),
+                }
+            }
+            None => HostAnswer::Refuse(format!(
+                "{}; to allow it: {}",
+                unanswered(&*self.approver),
+                self.holder.allow_command(&lease)
+            )),
+        }
+    }
+
+    fn question(&self, lease: &Lease) -> ToolQuestion {
+        let skill = self.holder.skill.as_ref().map(|(name, _)| format!(", for skill {name}")).unwrap_or_default();
+        ToolQuestion {
+            agent: self.holder.agent.clone(),
+            session: self.holder.session.clone(),
+            tool: "network".to_owned(),
+            summary: format!("{}{skill}", lease.phrases().join(", ")),
+            why: format!("this command waits for the connection: {}", self.command),
+            content: Vec::new(),
+            offer: Offer::Session,
+        }
+    }
+}
+
+fn lifetime(answer: Answer) -> Lifetime {
+    match answer {
+        Answer::Always => Lifetime::Always,
+        Answer::Session => Lifetime::Session,
+        Answer::Once | Answer::No => Lifetime::Once,
     }
 }

@@ -9,17 +9,18 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use prowess_egress::Names;
 use prowess_policy::approvals::{Approvals, Entry, Overrides, Use};
 use prowess_policy::env::{EnvInputs, RunEnv, compose};
-use prowess_policy::lease::{HeldLease, Lease, Lifetime, Origin};
+use prowess_policy::lease::Lease;
 use prowess_policy::ownership::OwnCommands;
 use prowess_policy::posture::{Ask, Security};
 use prowess_policy::protected::Protection;
 use prowess_policy::safe_bin::SafeBins;
 use prowess_policy::wants::Ground;
 use prowess_policy::{
-    Answer, Basis, Binding, Denied, Dialect, ExecSettings, Grant, Grants, Judgment, Permit, Place, ProgramPlace,
-    Request, Rules, SandboxChoice, Shell, SkillBin,
+    Answer, Basis, Binding, Denied, Dialect, ExecSettings, Grant, Grants, Judgment, Objection, Permit, Place,
+    ProgramPlace, Request, Rules, SandboxChoice, Shell, SkillBin,
 };
 
 use crate::approver::{Approver, unanswered};
@@ -28,15 +29,19 @@ use crate::egress;
 use crate::exec_tool::{self, Background, Defaults, ExecCall, NAME, Plan, Workdir, preflight};
 use crate::job::{Handle, Input, Leftovers, Runner, Start};
 use crate::launch::{Bounds, Launch, Warrant};
-use crate::leases::Leases;
+use crate::leases::{Holder, Leases};
 use crate::lookup::Disk;
 use crate::remote::{Remote, check_here};
-use crate::remotes::remotes;
+use crate::remotes::{git_config, remotes};
 use crate::sandbox::{
-    ApprovedFiles, Choice, Confinement, Engine, Kind, Limits, OwnView, ProtectedGuard, Proxy, Sandbox, Survey,
+    ApprovedFiles, Choice, Confinement, Engine, Kind, Limits, OwnView, ProtectedGuard, Proxy, Sandbox, Survey, TMP,
 };
+use crate::session_tmp::SessionTmp;
 use crate::store::ApprovalsFile;
 use crate::tool::ToolResult;
+
+/// The most names of a directory that a forecast looks at.
+const MAX_NAMES: usize = 10_000;
 
 /// How seldom the last use of an entry is written down, in milliseconds.
 const USE_EVERY: u64 = 60_000;
@@ -58,12 +63,15 @@ pub struct Exec {
     pub leases: Leases,
     /// Where connections are written down.
     pub connections: Audit,
+    /// How names of hosts are looked up for commands.
+    pub names: Names,
     /// Who runs commands on other machines, if there are any.
     pub remote: Option<Arc<dyn Remote>>,
     /// Protected files that a person let a tool change.
     pub approved_files: Arc<ApprovedFiles>,
     /// What this machine can do.
     survey: Arc<Survey>,
+    temporary: SessionTmp,
 }
 
 /// For whom, where, and with what a call is made.
@@ -129,7 +137,13 @@ impl Setting {
 
     /// The skill whose own command this is, in a setting [for one command](Self::for_command).
     fn owner(&self) -> Option<&SkillShare> {
-        self.skills.iter().find(|skill| skill.own.is_some())
+        self.skills.iter().rfind(|skill| !skill.name.is_empty())
+    }
+
+    /// Who holds the leases that count for this command.
+    fn holder(&self) -> Holder {
+        let skill = self.owner().map(|skill| (skill.name.clone(), skill.source.clone()));
+        Holder { agent: self.agent.clone(), session: self.session.clone(), skill }
     }
 
     /// What the operator grants to this command, by itself and through its skill.
@@ -217,6 +231,15 @@ pub struct Case {
     /// What the command would get.
     pub env: RunEnv,
     workdir: Workdir,
+    holder: Holder,
+}
+
+impl Case {
+    /// What would change the verdict.
+    #[must_use]
+    pub fn remedies(&self) -> Vec<String> {
+        remedies(&self.judgment, &self.holder)
+    }
 }
 
 impl Exec {
@@ -232,8 +255,10 @@ impl Exec {
             helper,
             leases: Leases::in_state_dir(state_dir),
             connections: Audit::of_connections(state_dir),
+            names: Names::default(),
             remote: None,
             approved_files: Arc::default(),
+            temporary: SessionTmp::default(),
         }
     }
 
@@ -269,7 +294,7 @@ impl Exec {
             _ => (find_shell(), ProgramPlace::Here),
         };
         let judgment = rules.judge(Request { binding, shell, variables: call.env.clone(), place }, &disk);
-        Ok(Case { judgment, env, workdir })
+        Ok(Case { judgment, env, workdir, holder: setting.holder() })
     }
 
     /// Starts `call`, if it may run. The result says why it did not.
@@ -294,7 +319,7 @@ impl Exec {
             shown_cwd: ready.workdir.shown,
             timeout: plan.timeout,
             scope: setting.session.clone(),
-            leftovers: Leftovers::default(),
+            leftovers: if permit.lease().keeps_running { Leftovers::Keep } else { Leftovers::End },
         };
         let (env, kind, used) = (ready.env, ready.kind, Arc::clone(&docket));
         let launch = move |exec: &Self, call: &ExecCall, setting: &Setting| {
@@ -318,7 +343,7 @@ impl Exec {
 
     /// Judges `call` and finds out what would stop it anyway, before anybody is asked.
     fn ready(&self, call: &ExecCall, setting: &Setting) -> Result<Ready, ToolResult> {
-        let ready = self.judge(call, setting).and_then(|Case { judgment, env, workdir }| {
+        let ready = self.judge(call, setting).and_then(|Case { judgment, env, workdir, .. }| {
             let kind = self.kind(setting).map_err(|why| not_run(&why))?;
             preflight(&call.command, |path| script_text(&workdir.path.join(path))).map_err(|why| refuse(&why))?;
             Ok(Ready { judgment, env, workdir, kind })
@@ -361,7 +386,7 @@ impl Exec {
             Ok(permit) => return Ok(permit),
             Err(judgment) => *judgment,
         };
-        let told = told(&judgment);
+        let told = told(&judgment, &setting.holder());
         let lacks = judgment.lacks().clone();
         let asked = match judgment.question() {
             Ok(question) => {
@@ -383,7 +408,8 @@ impl Exec {
                 if answer == Some(Answer::Always) {
                     exec.store(&grants, &setting).map_err(|why| format!("the rule could not be saved: {why}"))?;
                 }
-                exec.keep(lacks, answer, &setting).map_err(|why| format!("the lease could not be saved: {why}"))?;
+                let kept = answer.map_or(Ok(()), |answer| exec.leases.keep_answer(&setting.holder(), lacks, answer));
+                kept.map_err(|why| format!("the lease could not be saved: {why}"))?;
                 Ok(permit)
             });
             settled.map_err(|why| {
@@ -405,50 +431,41 @@ impl Exec {
         self.approvals.update(update).map_err(|error| error.to_string())
     }
 
-    /// Keeps what a person allowed beyond the sandbox for as long as they said.
-    fn keep(&self, lease: Lease, answer: Option<Answer>, setting: &Setting) -> Result<(), String> {
-        let lifetime = match answer {
-            Some(Answer::Session) => Lifetime::Session,
-            Some(Answer::Always) => Lifetime::Always,
-            Some(Answer::Once | Answer::No) | None => return Ok(()),
-        };
-        if lease.is_empty() {
-            return Ok(());
-        }
-        let owner = setting.owner();
-        let held = HeldLease {
-            id: new_id(),
-            agent: setting.agent.clone(),
-            skill: owner.map(|skill| skill.name.clone()),
-            source: owner.map(|skill| skill.source.clone()),
-            lease,
-            origin: Origin::Answer,
-            lifetime,
-            at: now(),
-        };
-        self.leases.keep(held, &setting.session).map_err(|error| error.to_string())
-    }
-
     /// Where a command can go without asking.
     fn ground(&self, setting: &Setting, env: &RunEnv, cwd: &Path) -> Result<Ground, String> {
         let Confinement { read, write, .. } = self.confinement(setting, env, &[]);
+        let has_own_tmp = self.kind(setting).is_ok_and(|kind| self.has_own_tmp(&kind));
         let owner = setting.owner();
-        let skill = owner.map(|skill| (skill.name.as_str(), skill.source.as_str()));
-        let held = self.leases.held(&setting.agent, &setting.session, skill).map_err(|error| error.to_string())?;
+        let git_config = git_config(cwd);
+        let held = self.leases.held(&setting.holder()).map_err(|error| error.to_string())?;
         Ok(Ground {
             home: setting.home.clone(),
             readable: read.into_iter().chain(write.iter().cloned()).collect(),
             writable: write,
-            remotes: remotes(cwd),
-            declared: owner.map(|skill| skill.declared.clone()).unwrap_or_default(),
+            foreign_tmp: has_own_tmp.then(|| names_in(Path::new(TMP))),
+            root_names: names_in(Path::new("/")),
+            installed: names_in(&cwd.join("node_modules/.bin"))
+                .into_iter()
+                .filter_map(|it| it.into_string().ok())
+                .collect(),
+            protection: Protection::new(&setting.settings.protected),
+            remotes: git_config.as_deref().map(remotes).unwrap_or_default(),
+            git_config,
+            skill: owner.map(|skill| skill.name.clone()),
+            declared: owner.map(|skill| skill.declared.clone().seen_from(&setting.workspace)).unwrap_or_default(),
             open_network: setting.grants().network,
-            held: owner.iter().fold(held, |held, skill| held.and(&skill.pinned)),
+            held: owner.iter().fold(held, |held, skill| held.and(&skill.pinned.clone().seen_from(&setting.workspace))),
         })
     }
 
     /// Whether runs get a network of their own, with the proxy as the only way out.
     fn is_proxied(&self, kind: &Kind, setting: &Setting) -> bool {
         !setting.grants().network && matches!(kind, Kind::Landlock | Kind::Bubblewrap) && self.survey.network().works
+    }
+
+    /// Whether runs have a `/tmp` of their own.
+    fn has_own_tmp(&self, kind: &Kind) -> bool {
+        matches!(kind, Kind::Landlock | Kind::Bubblewrap) && self.survey.view().works
     }
 
     /// The sandbox that the operator chose, if it is to be had.
@@ -468,8 +485,7 @@ impl Exec {
         let lease = permit.lease();
         confinement.read.extend(lease.reads.iter().cloned());
         confinement.write.extend(lease.writes.iter().cloned());
-        // A socket is a file, but connecting to one is a matter of system calls: those it needs come with all sockets.
-        confinement.unix_sockets |= !lease.sockets.is_empty();
+        confinement.sockets.clone_from(&lease.sockets);
         // Files of this machine mean nothing in a container, and without a sandbox nothing is protected.
         let guard = matches!(kind, Kind::Landlock | Kind::Bubblewrap).then(|| {
             let protection = Protection::new(&setting.settings.protected);
@@ -479,18 +495,25 @@ impl Exec {
             guard.apply(&mut confinement);
         }
         confinement.view = if self.survey.view().works { OwnView::Required } else { OwnView::No };
+        let mut own_tmp = None;
+        // Bubblewrap makes one for each run.
+        if kind == Kind::Landlock && self.has_own_tmp(&kind) && !confinement.uses_tmp(&permit.binding().cwd.path) {
+            let (dir, path) = self.temporary.dir(&setting.session).map_err(|error| not_run(&error))?;
+            confinement.private_tmp = Some(path);
+            own_tmp = Some(dir);
+        }
         let mut egress = None;
         if self.is_proxied(&kind, setting) {
             confinement.proxy = Proxy::Separate;
-            let skill = setting.owner().map(|skill| skill.name.as_str());
-            let (approver, trail) = (Arc::clone(&self.approver), self.connections.clone());
-            egress = Some(egress::context(&permit, skill, approver, trail));
+            egress = Some(egress::egress(&permit, self, setting.holder()));
         }
         let input = if call.pty { Input::Terminal } else { Input::Closed };
+        // Whoever has a terminal from outside finds it by its name, which would mean another one inside.
+        confinement.own_terminals = confinement.view == OwnView::Required && input == Input::Closed;
         let bounds = Bounds { confinement: Some(confinement), limits: Limits::default(), input, egress };
         let warrant = Warrant::new(permit, env).map_err(|drift| not_run(&drift))?;
         let launch = Launch::new(warrant, &Sandbox::new(kind, self.helper.clone()), bounds);
-        launch.map(|launch| launch.guarded(guard)).map_err(|why| not_run(&why))
+        launch.map(|launch| launch.guarded(guard).keeping(own_tmp)).map_err(|why| not_run(&why))
     }
 
     /// What a run may touch. What decides about runs is out of its reach, and so is what the operator hides.
@@ -561,20 +584,22 @@ pub fn find_shell() -> Shell {
     )
 }
 
-/// The rules for one call: what the file says, what the configuration says, and what the call adds to that.
+/// The rules for one call: what the file says, what the configuration says, and what the call adds to that. Where
+/// neither says anything, commands are [contained](Security::Contained) if the sandbox `can_contain` them.
 #[must_use]
 pub fn rules(call: &ExecCall, setting: &Setting, approvals: &Approvals, can_contain: bool) -> Rules {
     let settings = &setting.settings;
-    // Without a sandbox that holds, a contained command would be an unchecked one.
-    let most = if can_contain { Security::Full } else { Security::Allowlist };
-    let security = match settings.security.unwrap_or(Security::Allowlist) {
-        Security::Contained => Security::Contained.min(most),
-        other => other,
-    };
+    let is_unset = settings.security.is_none() && settings.ask.is_none() && approvals.is_silent(Some(&setting.agent));
+    let usual = if is_unset { Security::Contained } else { Security::Allowlist };
+    let security = settings.security.unwrap_or(usual);
     let ask = settings.ask.unwrap_or(Ask::OnMiss);
     let overrides = Overrides { security: Some(security), ask: Some(ask), ..Overrides::default() };
     let resolved = approvals.resolve(Some(&setting.agent), overrides);
-    let posture = resolved.posture.tighten(Some(security), Some(ask)).tighten(call.security, call.ask);
+    let mut posture = resolved.posture.tighten(Some(security), Some(ask)).tighten(call.security, call.ask);
+    // Without a sandbox that holds, a contained command would be an unchecked one.
+    if posture.security == Security::Contained && !can_contain {
+        posture.security = Security::Allowlist;
+    }
     let trusted = settings.safe_bin_trusted_dirs.clone();
     let (safe_bins, _) = SafeBins::new(settings.safe_bins.as_deref(), &settings.safe_bin_profiles, &trusted);
     Rules {
@@ -585,6 +610,12 @@ pub fn rules(call: &ExecCall, setting: &Setting, approvals: &Approvals, can_cont
         home: setting.home.clone(),
         ground: Ground::default(),
     }
+}
+
+/// The names in `dir`, as far as there are not too many of them.
+fn names_in(dir: &Path) -> Vec<OsString> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().take(MAX_NAMES);
+    entries.filter_map(|entry| Some(entry.ok()?.file_name())).collect()
 }
 
 /// Where commands can change files, and where skills bring theirs.
@@ -664,19 +695,28 @@ fn place(path: &Path) -> std::io::Result<Place> {
 }
 
 /// What a model, and the person behind it, is told about a command that did not run.
-fn told(judgment: &Judgment) -> String {
+fn told(judgment: &Judgment, holder: &Holder) -> String {
     let mut lines: Vec<String> = Vec::new();
     for objection in judgment.all_objections().map(|objection| format!("- {objection}")) {
         if !lines.contains(&objection) {
             lines.push(objection);
         }
     }
-    let remedies = judgment.remedies();
+    let remedies = remedies(judgment, holder);
     if !remedies.is_empty() {
         lines.push("To change that:".to_owned());
         lines.extend(remedies.into_iter().map(|remedy| format!("- {remedy}")));
     }
     lines.join("\n")
+}
+
+/// What would change the verdict, the command that gives a lease included.
+fn remedies(judgment: &Judgment, holder: &Holder) -> Vec<String> {
+    let mut remedies = judgment.remedies();
+    if judgment.objections().iter().any(|one| matches!(one, Objection::Leaves(_))) {
+        remedies.push(holder.allow_command(judgment.lacks()));
+    }
+    remedies
 }
 
 fn not_run(why: &dyn std::fmt::Display) -> ToolResult {

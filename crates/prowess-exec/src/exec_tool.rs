@@ -14,7 +14,7 @@ use prowess_policy::posture::{Ask, Security};
 use serde_json::{Value, json};
 
 pub use preflight::{MAX_PREFLIGHT_BYTES, preflight};
-pub use result::{Pending, approval_pending, finished, not_started, running};
+pub use result::{Pending, REFUSED, approval_pending, finished, not_started, running};
 pub(crate) use result::{millis, whole_millis};
 
 use crate::job::Handle;

@@ -243,6 +243,8 @@ pub struct Outcome {
     pub left: usize,
     /// Protected files that it left behind, and what became of them.
     pub set_aside: Vec<SetAside>,
+    /// Connections that the sandbox did not let through.
+    pub refused: Vec<String>,
     /// When it ended.
     pub ended_at: SystemTime,
 }
@@ -261,6 +263,7 @@ impl Outcome {
             ended_with_it: 0,
             left: 0,
             set_aside: Vec::new(),
+            refused: Vec::new(),
             ended_at,
         }
     }

@@ -28,15 +28,17 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use prowess_egress::CommandContext;
 use prowess_policy::env::RunEnv;
 use prowess_policy::{Permit, Pin as JudgedPin};
 use tempfile::TempDir;
 
+use crate::egress::Egress;
 use crate::job::Input;
-use crate::sandbox::{Confinement, Cwd, Kind, Limits, Order, Pin, Prepared, ProtectedGuard, Sandbox, temp_name};
+use crate::sandbox::{Confinement, Cwd, Kind, Limits, Order, Pin, Prepared, ProtectedGuard, Sandbox, TMP, temp_name};
 use crate::seal::seal;
 
 /// The proof that a command may run with an environment: a permit, used up. Without one nothing starts.
@@ -73,7 +75,7 @@ pub struct Bounds {
     /// What it has for input.
     pub input: Input,
     /// What the proxy serves it. Without it, a confinement with a proxy reaches nothing.
-    pub egress: Option<CommandContext>,
+    pub egress: Option<Egress>,
 }
 
 /// A command that may be started, once, as it was judged.
@@ -83,7 +85,7 @@ pub struct Launch {
     pub(crate) env: Vec<(String, OsString)>,
     pub(crate) input: Input,
     pub(crate) prepared: Prepared,
-    pub(crate) egress: Option<CommandContext>,
+    pub(crate) egress: Option<Egress>,
 }
 
 /// Why there is no launch.
@@ -108,15 +110,22 @@ impl Launch {
         let mut confinement = bounds.confinement;
         if let Some(confinement) = &mut confinement {
             confinement.read.extend(folder.as_ref().map(|folder| folder.path().to_owned()));
-            if !is_container && *sandbox.kind() != Kind::None {
+            if !is_container && *sandbox.kind() != Kind::None && confinement.private_tmp.is_none() {
                 confinement.temp.get_or_insert_with(temp_name);
             }
+        }
+        let mut place = Cwd { path: cwd.path.clone(), device: cwd.device, inode: cwd.inode };
+        if let Some(own) = confinement.as_ref().and_then(|confinement| confinement.private_tmp.as_ref())
+            && cwd.path == Path::new(TMP)
+        {
+            let own = std::fs::metadata(own).map_err(|error| LaunchError(error.to_string()))?;
+            (place.device, place.inode) = (own.dev(), own.ino());
         }
         let judged = permit.pins().iter().filter(|pin| !permit.seals(pin));
         let order = Order {
             program: shell.path.clone(),
             argv: shell.argv(&text).into_iter().map(OsString::from).collect(),
-            cwd: Cwd { path: cwd.path.clone(), device: cwd.device, inode: cwd.inode },
+            cwd: place,
             pins: judged.map(|pin| Pin { path: pin.path.clone(), identity: pin.identity.clone() }).collect(),
             terminal: bounds.input == Input::Terminal,
             confinement,
@@ -146,6 +155,13 @@ impl Launch {
         if let Some(guard) = guard {
             self.prepared.cleanup.guard(guard);
         }
+        self
+    }
+
+    /// The same, with `dir` kept until the run is over.
+    #[must_use]
+    pub(crate) fn keeping(mut self, dir: Option<Arc<TempDir>>) -> Self {
+        self.prepared.cleanup.keep_shared(dir);
         self
     }
 

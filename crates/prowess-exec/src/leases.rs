@@ -9,8 +9,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use prowess_files::Lock;
-use prowess_policy::lease::{HeldLease, Lease, Lifetime};
+use prowess_policy::approvals::MAIN;
+use prowess_policy::lease::{HeldLease, Lease, Lifetime, Origin};
+use prowess_policy::{Answer, quote};
 use serde::{Deserialize, Serialize};
+
+use crate::audit::now;
 
 /// The largest file that is read, in bytes.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
@@ -36,6 +40,38 @@ pub enum LeaseError {
 struct LeaseFile {
     version: u32,
     leases: Vec<HeldLease>,
+}
+
+/// Who holds leases: the commands of an agent in one conversation, either those of a skill or those of none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holder {
+    /// The agent.
+    pub agent: String,
+    /// The conversation.
+    pub session: String,
+    /// The skill's name, and where it comes from.
+    pub skill: Option<(String, String)>,
+}
+
+impl Holder {
+    fn holds(&self, held: &HeldLease) -> bool {
+        let (name, source) = self.skill.as_ref().map(|(name, source)| (name.as_str(), source.as_str())).unzip();
+        held.is_held_by(&self.agent, name, source)
+    }
+
+    /// The command that lets it use `lease` from now on.
+    #[must_use]
+    pub fn allow_command(&self, lease: &Lease) -> String {
+        let mut words = vec!["prowess".to_owned(), "leases".to_owned(), "allow".to_owned()];
+        if self.agent != MAIN {
+            words.extend(["--agent".to_owned(), self.agent.clone()]);
+        }
+        if let Some((name, _)) = &self.skill {
+            words.extend(["--skill".to_owned(), name.clone()]);
+        }
+        words.extend(lease.flags());
+        words.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ")
+    }
 }
 
 /// All leases that people gave.
@@ -82,32 +118,46 @@ impl Leases {
         Ok(file.leases)
     }
 
-    /// What commands of `skill`, from `source`, hold for `agent` in `session`, all together.
-    pub fn held(&self, agent: &str, session: &str, skill: Option<(&str, &str)>) -> Result<Lease, LeaseError> {
-        let (name, source) = skill.unzip();
+    /// What `holder` holds, all together.
+    pub fn held(&self, holder: &Holder) -> Result<Lease, LeaseError> {
         let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = sessions.get(session).into_iter().flatten().cloned();
+        let own = sessions.get(&holder.session).into_iter().flatten().cloned();
         let all: Vec<HeldLease> = self.load()?.into_iter().chain(own).collect();
-        let mine = all.iter().filter(|held| held.is_held_by(agent, name, source));
+        let mine = all.iter().filter(|held| holder.holds(held));
         Ok(mine.fold(Lease::default(), |lease, held| lease.and(&held.lease)))
     }
 
-    /// Keeps `held` for as long as it lasts.
-    pub fn keep(&self, held: HeldLease, session: &str) -> Result<(), LeaseError> {
-        match held.lifetime {
+    /// Keeps what a person allowed beyond the sandbox for as long as they said.
+    pub fn keep_answer(&self, holder: &Holder, lease: Lease, answer: Answer) -> Result<(), LeaseError> {
+        let lifetime = match answer {
+            Answer::Session => Lifetime::Session,
+            Answer::Always => Lifetime::Always,
+            Answer::Once | Answer::No => return Ok(()),
+        };
+        if lease.is_empty() { Ok(()) } else { self.keep(holder, lease, (Origin::Answer, lifetime)) }
+    }
+
+    /// Keeps `lease` for `holder`.
+    pub fn keep(
+        &self,
+        holder: &Holder,
+        lease: Lease,
+        (origin, lifetime): (Origin, Lifetime),
+    ) -> Result<(), LeaseError> {
+        let (skill, source) = holder.skill.clone().unzip();
+        let id = uuid::Uuid::new_v4().to_string();
+        let held = HeldLease { id, agent: holder.agent.clone(), skill, source, lease, origin, lifetime, at: now() };
+        match lifetime {
             Lifetime::Command => Ok(()),
             Lifetime::Session => {
                 let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-                if sessions.len() < MAX_SESSIONS || sessions.contains_key(session) {
-                    sessions.entry(session.to_owned()).or_default().push(held);
+                if sessions.len() < MAX_SESSIONS || sessions.contains_key(&holder.session) {
+                    sessions.entry(holder.session.clone()).or_default().push(held);
                 }
                 Ok(())
             }
             Lifetime::Always => self.change(|leases| {
-                let says_the_same = |one: &HeldLease| {
-                    one.is_held_by(&held.agent, held.skill.as_deref(), held.source.as_deref())
-                        && !held.lease.is_wider_than(&one.lease)
-                };
+                let says_the_same = |one: &HeldLease| holder.holds(one) && !held.lease.is_wider_than(&one.lease);
                 if !leases.iter().any(says_the_same) {
                     leases.push(held);
                 }
@@ -115,14 +165,18 @@ impl Leases {
         }
     }
 
-    /// Takes back the lease with this id, or all that allow this host or path, and tells how many there were.
+    /// Revokes the lease whose id begins like this, or all that are for this skill or allow this host, path or key, and
+    /// tells how many there were.
     pub fn revoke(&self, wanted: &str) -> Result<usize, LeaseError> {
         let mut removed = 0;
         self.change(|leases| {
             let before = leases.len();
             leases.retain(|held| {
-                let names_it = |phrase: &String| phrase.split_whitespace().any(|word| word == wanted);
-                held.id != wanted && !held.lease.phrases().iter().any(names_it)
+                let is_it = wanted.len() >= 4 && held.id.starts_with(wanted);
+                let is_host =
+                    |rule: &str| rule == wanted || rule.rsplit_once(':').is_some_and(|(host, _)| host == wanted);
+                let names_it = held.lease.flags().iter().any(|value| is_host(value));
+                !is_it && !names_it && held.skill.as_deref() != Some(wanted)
             });
             removed = before - leases.len();
         })?;

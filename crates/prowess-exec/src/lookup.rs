@@ -149,6 +149,10 @@ impl Disk {
 }
 
 impl Lookup for Disk {
+    fn exists(&self, path: &Path) -> bool {
+        path.symlink_metadata().is_ok()
+    }
+
     fn program(&self, token: &str) -> Option<Program> {
         let is_executable = |path: &PathBuf| path.is_file() && access(path, Access::EXEC_OK).is_ok();
         let path = if token.contains('/') {

@@ -2,16 +2,18 @@
 
 use std::fs;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The most of a configuration that is read, in bytes.
 const MAX_BYTES: u64 = 256 * 1024;
 
-/// The remotes of the repository that `cwd` is in. Only a forecast is made from it, so what cannot be read is no error.
-pub(crate) fn remotes(cwd: &Path) -> Vec<(String, String)> {
-    let Some(config) = cwd.ancestors().map(|dir| dir.join(".git/config")).find(|file| file.is_file()) else {
-        return Vec::new();
-    };
+/// The configuration of the repository that `cwd` is in.
+pub(crate) fn git_config(cwd: &Path) -> Option<PathBuf> {
+    cwd.ancestors().map(|dir| dir.join(".git/config")).find(|file| file.is_file())
+}
+
+/// The remotes in that configuration. Only a forecast is made from it, so what cannot be read is no error.
+pub(crate) fn remotes(config: &Path) -> Vec<(String, String)> {
     let mut text = String::new();
     let read = fs::File::open(config).and_then(|file| file.take(MAX_BYTES).read_to_string(&mut text));
     if read.is_err() {

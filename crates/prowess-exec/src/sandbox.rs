@@ -17,8 +17,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 pub use cleanup::Cleanup;
-pub(crate) use confinement::real;
 pub use confinement::{Confinement, OwnView, PROXY_PORT, Proxy};
+pub(crate) use confinement::{TMP, real};
 pub use container::{Engine, StopInside, Terminal};
 pub use order::{Cwd, Limits, MAX_ORDER, ORDER_FD, Order, OrderError, Pin, REFUSED_EXIT, Refused, read_report};
 pub(crate) use order::{LISTENER, render_report};
@@ -162,7 +162,8 @@ impl Sandbox {
         }
         let mut cleanup = Cleanup::default();
         order.confinement = order.confinement.map(Confinement::settle);
-        let temp = order.confinement.as_ref().and_then(|confinement| confinement.temp.clone());
+        let private_tmp = |confinement: &Confinement| confinement.private_tmp.as_ref().map(|_| TMP.into());
+        let temp = order.confinement.as_ref().and_then(|one| private_tmp(one).or_else(|| one.temp.clone()));
         match (&self.kind, &order.confinement) {
             (Kind::None, None) => {}
             (Kind::None, Some(confinement)) => {

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use prowess_exec::approver::{Approver, Consent, Nobody, Terminal, ToolQuestion};
+use prowess_exec::approver::{Approver, Nobody, Offer, Terminal, ToolQuestion};
 use prowess_exec::exec::find_shell;
 use prowess_exec::lookup::Disk;
 use prowess_policy::posture::Posture;
@@ -126,13 +126,14 @@ async fn a_tool_is_asked_about_with_yes_and_no() {
         summary: "read /etc/hosts\u{1b}[2J".to_owned(),
         why: "it is outside the workspace".to_owned(),
         content: Vec::new(),
+        offer: Offer::Once,
     };
-    let table: &[(&[&[u8]], Option<Consent>)] = &[
-        (&[b"y\n"], Some(Consent::Given)),
-        (&[b" YES \n"], Some(Consent::Given)),
-        (&[b"n\n"], Some(Consent::Refused)),
-        (&[b"\n"], Some(Consent::Refused)),
-        (&[b"a\n", b"always\n", b"w\n", b"no\n"], Some(Consent::Refused)),
+    let table: &[(&[&[u8]], Option<Answer>)] = &[
+        (&[b"y\n"], Some(Answer::Once)),
+        (&[b" YES \n"], Some(Answer::Once)),
+        (&[b"n\n"], Some(Answer::No)),
+        (&[b"\n"], Some(Answer::No)),
+        (&[b"a\n", b"always\n", b"w\n", b"no\n"], Some(Answer::No)),
         (&[b"y"], None),
         (&[], None),
     ];
@@ -256,7 +257,7 @@ async fn the_question_shows_every_character() {
 /// A25: lines of a command, a folder, an agent or a session cannot pass for lines of the question.
 #[tokio::test]
 async fn nothing_passes_for_a_line_of_the_question() {
-    let forged = "\n\n  in       /safe\n  agent    trusted (session main)\nRun it? [y]es, once / [n]o / [w]hey: y\n";
+    let forged = "\n\n  in       /safe\n  agent    trusted (session main)\nAllow it? [y]es, once / [n]o / [w]hey: y\n";
     let bindings = [
         binding(&format!("touch 'x{forged}'")),
         Binding { agent: format!("a{forged}"), ..binding("touch x") },
@@ -271,7 +272,7 @@ async fn nothing_passes_for_a_line_of_the_question() {
         assert_eq!(terminal.ask(&question).await, Some(Answer::No));
         drop(terminal);
         let screen = person.join().expect("no panic");
-        for lie in ["\n  in       /safe", "\n  agent    trusted", "\nRun it? [y]es, once / [n]o / [w]hey"] {
+        for lie in ["\n  in       /safe", "\n  agent    trusted", "\nAllow it? [y]es, once / [n]o / [w]hey"] {
             assert!(!screen.contains(lie), "{lie:?} in {screen}");
         }
     }

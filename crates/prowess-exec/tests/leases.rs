@@ -10,15 +10,18 @@ mod world;
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
 use prowess_exec::SkillShare;
-use prowess_exec::approver::{Approver, Nobody};
+use prowess_exec::approver::{Approver, Nobody, ToolQuestion};
+use prowess_exec::exec_tool::ExecCall;
 use prowess_exec::sandbox::Survey;
+use prowess_policy::approvals::Entry;
 use prowess_policy::ownership::OwnCommands;
-use prowess_policy::posture::Security;
-use prowess_policy::{Answer, Question};
+use prowess_policy::posture::{Ask, Security};
+use prowess_policy::{Answer, Question, SandboxChoice};
 use world::{Says, World};
 
 /// A server that says hello to everybody, for as long as the test runs.
@@ -93,7 +96,7 @@ async fn a_host_that_was_not_foreseen_is_held_back() {
     let address = server();
     let world = contained(Arc::new(Nobody));
     // The judge does not look into other languages, so the command runs, and the proxy refuses.
-    let get = format!("import urllib.request as u; print(u.urlopen('http://{address}/').read())");
+    let get = format!("import urllib.request as u; print(u.urlopen('htt' 'p://{address}/').read())");
     let told = world.run(&format!("python3 -c \"{get}\"")).await.text();
     assert!(told.contains("403"), "{told}");
     // A program that bypasses the proxy reaches nothing: the namespace has no other way out.
@@ -150,4 +153,163 @@ async fn what_a_skill_was_given_serves_its_own_commands_only() {
     }
     let around = world.run(&format!("wget -qO- http://{address}/")).await.text();
     assert!(around.contains("exec denied"), "{around}");
+}
+
+#[tokio::test]
+async fn contained_is_the_default_where_the_sandbox_holds() {
+    if !has_proxy() {
+        return;
+    }
+    let verdict = |world: &World| {
+        let call = ExecCall { command: "for f in *; do echo $f; done".to_owned(), ..ExecCall::default() };
+        world.exec.judge(&call, &world.setting).expect("judged").judgment.posture().security
+    };
+    let mut world = World::new(Arc::new(Nobody));
+    world.setting.settings.security = None;
+    assert_eq!(verdict(&world), Security::Contained);
+    // Whoever set anything about it keeps what they set.
+    world.setting.settings.ask = Some(Ask::OnMiss);
+    assert_eq!(verdict(&world), Security::Allowlist);
+    world.setting.settings.ask = None;
+    world.setting.settings.sandbox = SandboxChoice::Off;
+    assert_eq!(verdict(&world), Security::Allowlist, "there is no sandbox");
+    world.setting.settings.sandbox = SandboxChoice::Auto;
+    let entry = Entry { pattern: "/usr/bin/git".to_owned(), ..Entry::default() };
+    world.exec.approvals.update(|approvals| approvals.grant(None, &entry)).expect("stored");
+    assert_eq!(verdict(&world), Security::Allowlist);
+    world.setting.settings.security = Some(Security::Contained);
+    assert_eq!(verdict(&world), Security::Contained, "asked for by name");
+}
+
+#[tokio::test]
+async fn a_host_that_only_the_proxy_sees_can_be_allowed_for_longer() {
+    if !has_proxy() {
+        return;
+    }
+    let address = server();
+    let get = format!("python3 -c \"import urllib.request as u; print(u.urlopen('htt' 'p://{address}/').read())\"");
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let world = contained(Arc::new(ToolAnswers(Arc::clone(&asked), Answer::Always)));
+    for _ in 0..2 {
+        let told = world.run(&get).await.text();
+        assert!(told.contains("hello"), "{told}");
+    }
+    assert_eq!(*asked.lock().unwrap(), [format!("reach {address}")], "asked once");
+    assert_eq!(world.exec.leases.load().expect("leases").len(), 1);
+    let world = contained(Arc::new(Nobody));
+    let told = world.run(&get).await.text();
+    assert!(told.contains(&format!("prowess leases allow --host {address}")), "{told}");
+}
+
+/// Answers questions about tools, and keeps them.
+struct ToolAnswers(Arc<Mutex<Vec<String>>>, Answer);
+
+impl Approver for ToolAnswers {
+    fn ask<'a>(&'a self, _question: &'a Question) -> Pin<Box<dyn Future<Output = Option<Answer>> + Send + 'a>> {
+        Box::pin(std::future::ready(None))
+    }
+
+    fn ask_tool<'a>(&'a self, question: &'a ToolQuestion) -> Pin<Box<dyn Future<Output = Option<Answer>> + Send + 'a>> {
+        self.0.lock().expect("a list").push(question.summary.clone());
+        Box::pin(std::future::ready(Some(self.1)))
+    }
+}
+
+#[tokio::test]
+async fn commands_of_a_session_share_a_tmp_that_nobody_else_sees() {
+    if !has_proxy() {
+        return;
+    }
+    let outside = tempfile::Builder::new().prefix("others-").tempdir_in("/tmp").expect("a directory");
+    std::fs::write(outside.path().join("private"), "secret").expect("written");
+    let mut world = contained(Arc::new(Nobody));
+    assert_eq!(world.run("echo kept > /tmp/a && mktemp >/dev/null && cat /tmp/a").await.text(), "kept");
+    assert_eq!(world.run("cat /tmp/a; echo ws > in-ws; cat $PWD/in-ws").await.text(), "kept\nws");
+    // A path that the text shows would be asked about.
+    let look = format!("dir={}; ls /tmp; cat $dir/private", outside.path().display());
+    let told = world.run(&look).await.text();
+    assert!(!told.contains("secret") && !told.lines().any(|line| line.starts_with("others-")), "{told}");
+    assert!(!Path::new("/tmp/a").exists() || std::fs::read("/tmp/a").is_ok_and(|text| text != b"kept\n"));
+    world.setting.session = "another".to_owned();
+    assert!(world.run("cat /tmp/a").await.text().contains("No such file"));
+}
+
+#[tokio::test]
+async fn what_a_run_may_only_read_stays_so_below_its_own_tmp() {
+    if !has_proxy() {
+        return;
+    }
+    // The whole world of a test is below /tmp, the workspace included.
+    let mut world = contained(Arc::new(Nobody));
+    let (readable, hidden) = (world.root().join("readable"), world.root().join("readable/hidden"));
+    std::fs::create_dir(&readable).expect("a directory");
+    std::fs::write(readable.join("open"), "open").expect("written");
+    std::fs::write(&hidden, "secret").expect("written");
+    world.setting.readable = vec![readable.clone()];
+    world.setting.hidden = vec![hidden];
+    let told =
+        world.run(&format!("cd {}; cat open; cat hidden; echo x > new; rm open", readable.display())).await.text();
+    assert!(told.contains("open") && !told.contains("secret"), "{told}");
+    assert!(readable.join("open").exists() && !readable.join("new").exists(), "{told}");
+}
+
+#[tokio::test]
+async fn a_directory_to_work_in_is_asked_about_once() {
+    if !has_proxy() {
+        return;
+    }
+    let (approver, asked) = answering(&[Answer::Session]);
+    let world = contained(approver);
+    let elsewhere = world.root().join("elsewhere");
+    std::fs::create_dir(&elsewhere).expect("a directory");
+    let call = ExecCall {
+        command: "echo hi > new && cat new".to_owned(),
+        workdir: Some(elsewhere.display().to_string()),
+        ..ExecCall::default()
+    };
+    for _ in 0..2 {
+        assert_eq!(world.exec.run(&call, &world.setting).await.text(), "hi");
+    }
+    assert_eq!(*asked.lock().unwrap(), [[format!("change {}", elsewhere.display())]]);
+    assert!(elsewhere.join("new").exists());
+}
+
+#[tokio::test]
+async fn protected_files_can_be_changed_with_approval() {
+    if !has_proxy() {
+        return;
+    }
+    let (approver, asked) = answering(&[Answer::Once, Answer::Once]);
+    let world = contained(approver);
+    let told = world.run("git init -q . && git remote add up https://example.com/x && git remote").await.text();
+    let told = if told.contains("up") {
+        told
+    } else {
+        world.run("git remote add up https://example.com/x && git remote").await.text()
+    };
+    assert!(told.contains("up"), "{told}");
+    let told = world.run("mkdir -p skills/x && echo '# X' > skills/x/SKILL.md && ls skills").await.text();
+    assert_eq!(told, "x");
+    let workspace = world.setting.workspace.display().to_string();
+    assert!(asked.lock().unwrap().iter().any(|one| *one == [format!("change {workspace}/skills")]), "{asked:?}");
+    let told = world.run("python3 -c \"open('.git/config', 'a').write('x')\"").await.text();
+    assert!(told.contains("Error"), "what the text does not show is not asked about, and fails: {told}");
+}
+
+#[tokio::test]
+async fn a_symlink_that_a_run_left_in_its_tmp_leads_nowhere() {
+    if !has_proxy() {
+        return;
+    }
+    let world = contained(Arc::new(Nobody));
+    let target = world.root().join("target");
+    std::fs::create_dir(&target).expect("a directory");
+    let first = world.root().strip_prefix("/tmp").expect("the world is below /tmp").to_owned();
+    let first = format!("/tmp/{}", first.components().next().expect("a name").as_os_str().display());
+    // The workspace is mounted below this directory; the next run would look for it behind the link.
+    let plant = format!("a={first} b={}; mv $a /tmp/moved && ln -s $b $a && ls -la /tmp", target.display());
+    let told = world.run(&plant).await.text();
+    assert!(told.contains("->"), "the link was made: {told}");
+    assert_eq!(world.run("echo works > it && cat it").await.text(), "works");
+    assert_eq!(std::fs::read_dir(&target).expect("a directory").count(), 0, "nothing was made behind the link");
 }

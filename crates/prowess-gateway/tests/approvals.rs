@@ -8,8 +8,9 @@ mod room;
 use std::time::Duration;
 
 use machine::{Person, Turn, soon, until};
-use prowess_exec::approver::{Change, Consent, Passage, ToolQuestion};
+use prowess_exec::approver::{Change, Offer, Passage, ToolQuestion};
 use prowess_gateway::client::{CallError, Client};
+use prowess_policy::Answer;
 use prowess_testkit::Tree;
 use room::Room;
 use serde_json::{Value, json};
@@ -283,6 +284,7 @@ fn tool_question(content: &str) -> ToolQuestion {
         summary: "write /x\u{1b}[2J".to_owned(),
         why: "it is outside".to_owned(),
         content: vec![Passage { change: Change::Added, text: content.to_owned() }],
+        offer: Offer::Once,
     }
 }
 
@@ -293,7 +295,7 @@ async fn a_call_of_another_tool_is_asked_about_too() {
     let approver = room.running.gateway().approver();
     assert_eq!(soon("no answer", approver.ask_tool(&question)).await, None, "nobody is there");
     let person = Person::who_says(&room, "allow-once").await;
-    assert_eq!(soon("an answer", approver.ask_tool(&question)).await, Some(Consent::Given));
+    assert_eq!(soon("an answer", approver.ask_tool(&question)).await, Some(Answer::Once));
     let asked = person.questions()[0].clone();
     assert_eq!(asked["command"], "write: write /x\\u{1b}[2J");
     assert_eq!((&asked["tool"], &asked["text"]), (&json!("write"), &json!("+ evil\\u{1b}[2J\n")));
@@ -304,7 +306,7 @@ async fn a_call_of_another_tool_is_asked_about_too() {
     assert_eq!(person.questions().len(), 1, "nobody was asked about what cannot be shown");
     drop(person);
     let _person = Person::who_says(&room, "deny").await;
-    assert_eq!(soon("an answer", approver.ask_tool(&question)).await, Some(Consent::Refused));
+    assert_eq!(soon("an answer", approver.ask_tool(&question)).await, Some(Answer::No));
     room.running.end().await;
 }
 
@@ -442,6 +444,6 @@ async fn only_so_many_questions_are_kept() {
         let asked = next(&mut events, "exec.approval.requested").await;
         resolve(&last, asked["id"].as_str().expect("an id"), "allow-once").await.expect("answered");
     });
-    assert_eq!(consent, Some(Consent::Given));
+    assert_eq!(consent, Some(Answer::Once));
     tokio::time::timeout(Duration::from_secs(60), room.running.end()).await.expect("it ends with open questions");
 }

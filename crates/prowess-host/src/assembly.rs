@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use prowess_agent::Agent;
 use prowess_agent::agent::{Limits, PromptSettings};
-use prowess_agent::embedded::{Act, Embedded, MayRun};
+use prowess_agent::embedded::{Act, Embedded, Forecast, Foreseen};
 use prowess_agent::model::{Model, Thinking};
 use prowess_agent::prompt::{PromptInputs, Runtime, SystemPrompt, assemble, bootstrap};
 use prowess_agent::provider::{Clients, Endpoint, Remote};
@@ -16,7 +16,7 @@ use prowess_agent::skills::SkillStore;
 use prowess_agent::tool::{Tool, ToolSet, ToolSettings, standard};
 use prowess_exec::approver::{Approver, Nobody};
 use prowess_exec::exec_tool::ExecCall;
-use prowess_exec::{Exec, Setting};
+use prowess_exec::{Case, Exec, Setting};
 use prowess_policy::{Verdict, is_read_only};
 use prowess_skills::Mode;
 
@@ -167,8 +167,8 @@ fn models(
     match choice {
         Choice::Embedded => {
             let planner = Embedded::new(parts.skills.clone(), wanted.act).at_home(context.user_home());
-            let may_run = may_run(Arc::clone(&parts.exec), setting.clone(), wanted.reads);
-            Ok((Arc::new(planner.preferring(may_run)), Vec::new()))
+            let forecast = forecast(Arc::clone(&parts.exec), setting.clone(), wanted.reads);
+            Ok((Arc::new(planner.preferring(forecast)), Vec::new()))
         }
         Choice::Scripted(path) => Ok((Arc::new(Scripted::load(&path).map_err(Failure::input)?), Vec::new())),
         Choice::Wire { first, fallbacks } => {
@@ -177,15 +177,16 @@ fn models(
     }
 }
 
-/// Says which commands would run here without a question.
-fn may_run(exec: Arc<Exec>, setting: Setting, reads: Reads) -> MayRun {
-    MayRun::new(move |command| {
+/// Says what would become of commands here.
+fn forecast(exec: Arc<Exec>, setting: Setting, reads: Reads) -> Forecast {
+    Forecast::new(move |command| {
         let call = ExecCall { command: command.to_owned(), ..ExecCall::default() };
-        let Ok(case) = exec.judge(&call, &setting) else { return false };
-        match case.judgment.verdict() {
-            Verdict::Allow => true,
-            Verdict::Ask => reads == Reads::Run && is_read_only(&case.judgment),
-            Verdict::Deny => false,
+        let Ok(Case { judgment, .. }) = exec.judge(&call, &setting) else { return Foreseen::Refused };
+        match judgment.verdict() {
+            Verdict::Allow => Foreseen::Runs,
+            Verdict::Ask if reads == Reads::Run && is_read_only(&judgment) => Foreseen::Runs,
+            Verdict::Ask => Foreseen::Asks(judgment.lacks().phrases()),
+            Verdict::Deny => Foreseen::Refused,
         }
     })
 }

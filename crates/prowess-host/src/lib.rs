@@ -27,5 +27,5 @@ pub use failure::{Failure, Fault};
 pub use kept::Kept;
 pub use live::{Cause, Change, Live, Opened, Stats, Watching};
 pub use setting::{base, exec};
-pub use share::Shares;
+pub use share::{Shares, source};
 pub use watch::MAX_WATCHES;

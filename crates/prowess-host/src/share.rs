@@ -37,6 +37,12 @@ fn pinned_capabilities(value: &Value, skill: &Skill) -> Result<Capabilities, Fai
     })
 }
 
+/// Where `skill` comes from. What is allowed to it is not allowed to another of its name from elsewhere.
+#[must_use]
+pub fn source(skill: &Skill) -> String {
+    format!("{}:{}", skill.tier.word(), skill.dir().display())
+}
+
 /// The most of a `SKILL.md` that is read for its commands, in bytes.
 const MAX_TEXT: u64 = 256 * 1024;
 
@@ -104,7 +110,7 @@ impl Shares {
             vars,
             grants: Grants::read(&entry["sandbox"]),
             name: skill.name.to_string(),
-            source: format!("{}:{}", skill.tier.word(), skill.dir().display()),
+            source: source(skill),
             own: Some(own_commands(skill, planned.bins.as_deref())),
             pinned: pinned.as_ref().map(|pinned| self.lease(pinned)).unwrap_or_default(),
             declared: skill.metadata.capabilities.as_ref().map(|declared| self.lease(declared)).unwrap_or_default(),

@@ -164,6 +164,16 @@ impl Approvals {
         Resolved { posture, allowlist }
     }
 
+    /// Whether the file leaves it to the defaults what `agent` may run: it names no mode and lists no program.
+    #[must_use]
+    pub fn is_silent(&self, agent: Option<&str>) -> bool {
+        let agents = [EVERYONE, agent_key(agent)];
+        let levels = agents.iter().filter_map(|key| self.agent(key)).chain(self.file.get("defaults"));
+        let names_a_mode =
+            |level: &Value| ["security", "ask"].iter().any(|key| level.get(key).is_some_and(|value| !value.is_null()));
+        !levels.into_iter().any(names_a_mode) && agents.iter().all(|key| self.entries(key).is_empty())
+    }
+
     /// The agents that have rules of their own, [`EVERYONE`] among them.
     pub fn agents(&self) -> impl Iterator<Item = &str> {
         self.file.get("agents").and_then(Value::as_object).into_iter().flat_map(Map::keys).map(String::as_str)

@@ -194,6 +194,7 @@ pub struct Judgment {
     wants: Lease,
     lacks: Lease,
     held: Lease,
+    skill: Option<String>,
 }
 
 impl Rules {
@@ -219,14 +220,16 @@ impl Rules {
             (_, Ask::Always) => objections.push(Objection::AlwaysAsk),
             (_, Ask::Off | Ask::OnMiss) => {}
         }
-        let wants = wants(&segments, &objections, &request.binding.cwd.path, &self.ground);
-        let lacks = wants.beyond(&self.ground.held);
+        let wants = wants(&segments, &objections, (&request.binding.cwd.path, &self.ground, lookup));
+        let mut lacks = wants.beyond(&self.ground.held);
+        // What a command leaves running stays in the sandbox and ends with it; only a skill that says so needs more.
+        lacks.keeps_running &= self.ground.declared.keeps_running;
         if self.posture.security == Security::Contained {
             contain(&mut segments, &mut objections, &lacks);
         }
         let verdict = self.verdict(&segments, &objections);
-        let held = self.ground.held.clone();
-        Judgment { verdict, request, segments, objections, template, pins, posture: self.posture, wants, lacks, held }
+        let (held, skill, posture) = (self.ground.held.clone(), self.ground.skill.clone(), self.posture);
+        Judgment { verdict, request, segments, objections, template, pins, posture, wants, lacks, held, skill }
     }
 
     fn verdict(&self, segments: &[Judged], objections: &[Objection]) -> Verdict {
@@ -368,6 +371,13 @@ impl Judgment {
     #[must_use]
     pub fn lacks(&self) -> &Lease {
         &self.lacks
+    }
+
+    /// The same in words, as a person is asked about it: `reach wttr.in, for skill weather`.
+    #[must_use]
+    pub fn requests(&self) -> Vec<String> {
+        let skill = self.skill.as_ref().map(|skill| format!(", for skill {skill}")).unwrap_or_default();
+        self.lacks.phrases().into_iter().map(|phrase| phrase + &skill).collect()
     }
 
     /// The entries of the allowlist that this command used: their ids, and the path of the program each covered.

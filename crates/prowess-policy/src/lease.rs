@@ -56,6 +56,18 @@ impl Lease {
         self
     }
 
+    /// The same, with what `other` has of each kind of which it has nothing itself.
+    #[must_use]
+    pub fn or(mut self, other: &Self) -> Self {
+        fill(&mut self.hosts, &other.hosts);
+        fill(&mut self.reads, &other.reads);
+        fill(&mut self.writes, &other.writes);
+        fill(&mut self.sockets, &other.sockets);
+        fill(&mut self.keys, &other.keys);
+        self.keeps_running |= other.keeps_running;
+        self
+    }
+
     /// The part of it that `held` does not cover.
     #[must_use]
     pub fn beyond(&self, held: &Self) -> Self {
@@ -68,6 +80,15 @@ impl Lease {
         rest.keys.retain(|key| !held.keys.contains(key));
         rest.keeps_running &= !held.keeps_running;
         rest
+    }
+
+    /// The same with relative paths seen from `workspace`.
+    #[must_use]
+    pub fn seen_from(mut self, workspace: &Path) -> Self {
+        for path in self.reads.iter_mut().chain(&mut self.writes).chain(&mut self.sockets) {
+            *path = workspace.join(&*path);
+        }
+        self
     }
 
     /// Whether it allows anything that `held` does not.
@@ -83,10 +104,36 @@ impl Lease {
         let hosts = self.hosts.iter().map(|rule| format!("reach {rule}"));
         let reads = self.reads.iter().map(|one| path("read", one));
         let writes = self.writes.iter().map(|one| path("change", one));
-        let sockets = self.sockets.iter().map(|one| path("connect to the socket", one));
+        let sockets = self.sockets.iter().map(|one| match one.extension().is_some() || one.components().count() > 2 {
+            true => path("connect to the socket", one),
+            false => path("use Unix sockets in", one),
+        });
         let keys = self.keys.iter().map(|name| format!("use the key {name}"));
         let keeps = self.keeps_running.then(|| "keep running in the background".to_owned());
         hosts.chain(reads).chain(writes).chain(sockets).chain(keys).chain(keeps).collect()
+    }
+}
+
+impl Lease {
+    /// The same as arguments of a command line: `--host wttr.in:443`.
+    #[must_use]
+    pub fn flags(&self) -> Vec<String> {
+        let path = |path: &PathBuf| path.display().to_string();
+        let hosts = self.hosts.iter().map(|rule| ("--host", rule.to_string()));
+        let reads = self.reads.iter().map(|one| ("--read", path(one)));
+        let writes = self.writes.iter().map(|one| ("--write", path(one)));
+        let sockets = self.sockets.iter().map(|one| ("--socket", path(one)));
+        let keys = self.keys.iter().map(|name| ("--key", name.clone()));
+        let pairs = hosts.chain(reads).chain(writes).chain(sockets).chain(keys);
+        let mut flags: Vec<String> = pairs.flat_map(|(flag, value)| [flag.to_owned(), value]).collect();
+        flags.extend(self.keeps_running.then(|| "--keeps-running".to_owned()));
+        flags
+    }
+}
+
+fn fill<T: Clone>(list: &mut Vec<T>, others: &[T]) {
+    if list.is_empty() {
+        list.extend_from_slice(others);
     }
 }
 

@@ -78,6 +78,12 @@ pub trait Lookup {
         file
     }
 
+    /// Whether there is anything at `path`. A forecast uses it, nothing rests on it.
+    fn exists(&self, path: &Path) -> bool {
+        let _ = path;
+        true
+    }
+
     /// The program that the system starts in place of `program`, when that is a script whose first line names one.
     fn interpreter(&self, program: &Program) -> Option<Program> {
         let _ = program;

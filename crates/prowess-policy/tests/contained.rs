@@ -9,6 +9,7 @@ use std::path::Path;
 
 use prowess_policy::lease::Lease;
 use prowess_policy::posture::{Ask, Security};
+use prowess_policy::protected::Protection;
 use prowess_policy::wants::Ground;
 use prowess_policy::{Answer, Judgment, Rules, Verdict};
 
@@ -21,10 +22,16 @@ fn contained(held: Lease) -> Rules {
         home: "/home/me".into(),
         readable: [WORKSPACE, "/usr", "/etc", "/bin"].map(Into::into).to_vec(),
         writable: vec![WORKSPACE.into()],
+        foreign_tmp: Some(vec!["theirs".into()]),
+        root_names: ["home", "usr", "etc", "bin", "srv", "var", "tmp", "root"].map(Into::into).to_vec(),
+        installed: vec!["tsc".to_owned()],
+        protection: Protection::default(),
+        git_config: Some(format!("{WORKSPACE}/.git/config").into()),
         remotes: vec![
             ("origin".to_owned(), "git@github.com:me/it.git".to_owned()),
             ("mirror".to_owned(), "https://git.example.org:8443/it".to_owned()),
         ],
+        skill: None,
         declared: Lease::default(),
         open_network: false,
         held,
@@ -64,6 +71,13 @@ fn what_stays_in_the_sandbox_runs_without_a_question() {
         "curl --version && git push --help",
         "eval \"$cmd\"",
         "grep -r 'x' . > /dev/null",
+        "python3 server.py & sleep 1; kill $!",
+        "git config user.name && git config --get remote.origin.url && git remote -v",
+        "mkdir -p src/skills && touch src/skills/a.rs",
+        "echo x > /tmp/out && cat /tmp/out && ls /tmp",
+        "npx tsc --noEmit && mvn -o test && gradle --offline test",
+        "csplit big.txt /x/ && openssl req -subj /CN=x",
+        "rsync -a src/ backup/",
     ];
     for command in commands {
         assert_eq!(check(command), (Verdict::Allow, vec![]), "{command}");
@@ -92,7 +106,20 @@ fn what_leaves_it_is_asked_about_and_named() {
         ("echo hi > ../other/x", &["change /home/me/other/x"]),
         ("rm -rf /home/me/other", &["change /home/me/other"]),
         ("sort < /var/log/syslog", &["read /var/log/syslog"]),
-        ("python3 server.py &", &["keep running in the background"]),
+        ("git remote add up https://example.com/x", &["change /home/me/work/.git/config"]),
+        ("git config user.name Me", &["change /home/me/work/.git/config"]),
+        ("git config --global user.name Me", &["change /home/me/.gitconfig"]),
+        ("git push -u origin main", &["reach github.com:22", "change /home/me/work/.git/config"]),
+        ("mkdir -p skills/new && echo x > skills/new/SKILL.md", &["change /home/me/work/skills"]),
+        ("cat /tmp/theirs/x", &["read /tmp/theirs/x"]),
+        ("scp a.txt me@server.example.com:/tmp/", &["reach server.example.com:22", "read /home/me/.ssh"]),
+        ("python3 -m pip install flask", &["reach pypi.org", "reach files.pythonhosted.org"]),
+        ("yarn", &["reach registry.npmjs.org"]),
+        ("npx create-app x", &["reach registry.npmjs.org"]),
+        ("psql postgresql://me@db.example.com/x", &["reach db.example.com:5432"]),
+        ("python3 -c \"import requests; requests.get('https://example.com/a')\"", &["reach example.com"]),
+        ("echo 'use flake' > .envrc", &["change /home/me/work/.envrc"]),
+        ("cp hooks.json .vscode/", &["change /home/me/work/.vscode"]),
     ];
     for (command, expected) in table {
         let (verdict, phrases) = check(command);

@@ -5,7 +5,7 @@ mod log;
 
 use prowess_exec::lookup::Disk;
 use prowess_exec::store::{ApprovalsFile, StoreError};
-use prowess_host::Failure;
+use prowess_host::{Failure, base};
 use prowess_policy::advice::may_propose;
 use prowess_policy::approvals::{EVERYONE, Entry};
 use prowess_policy::lookup::Lookup;
@@ -33,7 +33,11 @@ pub(crate) fn run(command: &cli::Approvals, globals: &Globals) -> Result<Report,
         cli::Approvals::Path if globals.json => Report::json(&json!({ "path": file.path() })),
         cli::Approvals::Path => Ok(Report::text(format!("{}\n", file.path().display()))),
         cli::Approvals::List => list(&file, globals),
-        cli::Approvals::Allow { pattern, all_agents } => allow(&file, &who(*all_agents), pattern, globals.json),
+        cli::Approvals::Allow { pattern, all_agents } => {
+            let settings = base(&context, context.workspace.clone(), "main").settings;
+            let is_set = settings.security.is_some() || settings.ask.is_some();
+            allow(&file, &who(*all_agents), pattern, (is_set, globals.json))
+        }
         cli::Approvals::Revoke { entry, all_agents } => revoke(&file, &who(*all_agents), entry, globals.json),
     }
 }
@@ -80,10 +84,18 @@ fn list(file: &ApprovalsFile, globals: &Globals) -> Result<Report, Failure> {
     )))
 }
 
-fn allow(file: &ApprovalsFile, agent: &str, pattern: &str, json: bool) -> Result<Report, Failure> {
+/// What the first rule changes for who had none.
+const FIRST_RULE: &str = "Note: from now on the rules decide, and commands that none covers need your approval. To let the \
+    sandbox decide as before: prowess config set tools.exec.security contained";
+
+fn allow(file: &ApprovalsFile, agent: &str, pattern: &str, (is_set, json): (bool, bool)) -> Result<Report, Failure> {
     let (pattern, note) = meant(pattern)?;
     let entry = Entry { id: uuid::Uuid::new_v4().to_string(), pattern: pattern.clone(), ..Entry::default() };
-    let is_new = file.update(|approvals| approvals.grant(Some(agent), &entry)).map_err(broken)?;
+    let (was_silent, is_new) = file
+        .update(|approvals| (approvals.is_silent(Some(agent)), approvals.grant(Some(agent), &entry)))
+        .map_err(broken)?;
+    let first = (was_silent && is_new && !is_set).then(|| FIRST_RULE.to_owned());
+    let note = note.into_iter().chain(first).reduce(|one, other| format!("{one}\n{other}"));
     if json {
         return Report::json(&json!({ "agent": agent, "pattern": pattern, "added": is_new, "note": note }));
     }

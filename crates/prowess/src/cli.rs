@@ -150,6 +150,11 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: Approvals,
     },
+    /// Manage what commands may use beyond the sandbox: hosts, directories, sockets and keys
+    Leases {
+        #[command(subcommand)]
+        command: Leases,
+    },
     /// Run and query the gateway server
     Gateway {
         #[command(subcommand)]
@@ -377,6 +382,46 @@ pub(crate) struct RunArgs {
 fn parse_variable(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("write it as NAME=VALUE")?;
     Ok((name.to_owned(), value.to_owned()))
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Leases {
+    /// List the leases
+    List,
+    /// Let commands use something beyond the sandbox without asking
+    Allow(LeaseArgs),
+    /// Revoke leases
+    Revoke {
+        /// An id, the start of an id, a skill, or something that is allowed, such as a host
+        wanted: String,
+    },
+    /// Print the path of the file with the leases
+    Path,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LeaseArgs {
+    /// Only for this skill's own commands; without it, for commands that belong to no skill
+    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(completion::skills))]
+    pub(crate) skill: Option<String>,
+    /// A host to reach, with or without a port: wttr.in, api.github.com:443, *.example.com
+    #[arg(long, value_name = "HOST")]
+    pub(crate) host: Vec<String>,
+    /// A file or directory to read
+    #[arg(long, value_name = "PATH")]
+    pub(crate) read: Vec<PathBuf>,
+    /// A file or directory to change
+    #[arg(long, value_name = "PATH")]
+    pub(crate) write: Vec<PathBuf>,
+    /// A Unix socket to connect to
+    #[arg(long, value_name = "PATH")]
+    pub(crate) socket: Vec<PathBuf>,
+    /// A variable whose value is a secret
+    #[arg(long, value_name = "NAME")]
+    pub(crate) key: Vec<String>,
+    /// Whether processes may go on after their command has ended
+    #[arg(long)]
+    pub(crate) keeps_running: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -33,7 +33,7 @@ pub(crate) fn run(command: &cli::Exec, globals: &Globals) -> Result<Report, Fail
                 Verdict::Deny if *exit_code => 2,
                 Verdict::Allow | Verdict::Ask | Verdict::Deny => 0,
             };
-            Ok(check::report(&case.judgment, globals.json)?.code(code))
+            Ok(check::report(&case, globals.json)?.code(code))
         }
         cli::Exec::Run { command, options } => run::run(command, options, globals),
     }

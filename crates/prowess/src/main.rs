@@ -10,6 +10,7 @@ mod devices;
 mod doctor;
 mod exec;
 mod gateway;
+mod leases;
 mod log;
 mod models;
 mod node;
@@ -75,6 +76,7 @@ fn perform(cli: &Cli) -> Result<Report, Failure> {
         Command::Config { command } => config::run(command, &cli.globals),
         Command::Exec { command } => exec::run(command, &cli.globals),
         Command::Approvals { command } => approvals::run(command, &cli.globals),
+        Command::Leases { command } => leases::run(command, &cli.globals),
         Command::Gateway { command } => gateway::run(command, &cli.globals),
         Command::Dashboard(args) => dashboard::run(args, &cli.globals),
         Command::Devices { command } => devices::run(command, &cli.globals),

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anstream::{AutoStream, ColorChoice};
 use prowess_agent::event::{Event, Events};
-use prowess_exec::approver::{Approver, Consent, ToolQuestion};
+use prowess_exec::approver::{Approver, ToolQuestion};
 use prowess_policy::{Answer, Question};
 
 pub(crate) use call::{failure, label, mark};
@@ -162,10 +162,7 @@ impl Approver for Unspun {
         Box::pin(async move { Hush::new(&self.printer).until(self.approver.ask(question)).await })
     }
 
-    fn ask_tool<'a>(
-        &'a self,
-        question: &'a ToolQuestion,
-    ) -> Pin<Box<dyn Future<Output = Option<Consent>> + Send + 'a>> {
+    fn ask_tool<'a>(&'a self, question: &'a ToolQuestion) -> Pin<Box<dyn Future<Output = Option<Answer>> + Send + 'a>> {
         Box::pin(async move { Hush::new(&self.printer).until(self.approver.ask_tool(question)).await })
     }
 

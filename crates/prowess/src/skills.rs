@@ -85,7 +85,7 @@ fn title(skill: &Skill) -> String {
 }
 
 /// The skill with this name or key; else a failure that suggests similar names.
-fn find<'a>(view: &'a View, name: &str) -> Result<&'a Skill, Failure> {
+pub(crate) fn find<'a>(view: &'a View, name: &str) -> Result<&'a Skill, Failure> {
     view.catalog.find(name).map(AsRef::as_ref).ok_or_else(|| {
         let names = view.catalog.skills().iter().map(|skill| skill.name.as_str());
         let failure = Failure::input(format!("there is no skill `{}`", safe(name)));

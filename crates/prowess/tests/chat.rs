@@ -18,7 +18,8 @@ fn home(turns: &[Value]) -> Prowess {
     let home = Prowess::new(env!("CARGO_BIN_EXE_prowess")).skill("weather", "Forecasts for a place.", "");
     let note = home.path(".openclaw/workspace/ran");
     let body = format!("echo \"$*\" >> '{}'\necho forecast for \"$*\"", note.display());
-    home.script("forecast", &body).file("script.jsonl", script)
+    let config = "{ tools: { exec: { security: 'allowlist' } } }";
+    home.script("forecast", &body).file("script.jsonl", script).config(config)
 }
 
 fn chat(home: &Prowess) -> Desk {
@@ -87,9 +88,9 @@ fn tab_completes_a_command_of_a_skill() {
 fn a_command_is_asked_about_and_runs_only_after_a_yes() {
     let home = home(&[forecast(), json!({"text": "Not then."}), forecast(), json!({"text": "All is well."})]);
     let mut desk = chat(&home);
-    desk.say("look").see("forecast Lisbon").see("Run it?").type_in(&["n", ENTER]).see("✗").see("Not then.");
+    desk.say("look").see("forecast Lisbon").see("Allow it?").type_in(&["n", ENTER]).see("✗").see("Not then.");
     assert_eq!(ran(&home), "");
-    desk.say("do look").see("forecast Lisbon").see("Run it?").type_in(&["y", ENTER]);
+    desk.say("do look").see("forecast Lisbon").see("Allow it?").type_in(&["y", ENTER]);
     desk.see("▸ exec forecast Lisbon  ✓").see("All is well.");
     assert_eq!(ran(&home), "Lisbon\n");
     desk.see(PROMPT).type_in(&[CTRL_D]);
@@ -102,7 +103,7 @@ fn ctrl_c_at_a_question_is_no_answer_and_the_next_line_is_whole() {
     let mut desk = chat(&home);
     desk.say("look").see("[w]hy: ").type_in(&[CTRL_C]).see("\n").see("■ stopped");
     desk.say("yes, and then some").see("Go on.");
-    desk.say("look again").see("Run it?").type_in(&["y", ENTER]).see("Done.");
+    desk.say("look again").see("Allow it?").type_in(&["y", ENTER]).see("Done.");
     desk.see(PROMPT).type_in(&[CTRL_D]);
     desk.leave().well();
     assert_eq!(said(&home), ["look", "yes, and then some", "look again"]);
@@ -129,7 +130,7 @@ fn ctrl_c_ends_a_command_that_runs() {
     let fifo = home.path(".openclaw/workspace/ran.never");
     rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).expect("a pipe");
     let mut desk = chat(&home);
-    desk.say("wait").see("Run it?").type_in(&["y", ENTER]);
+    desk.say("wait").see("Allow it?").type_in(&["y", ENTER]);
     while ran(&home).is_empty() {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }

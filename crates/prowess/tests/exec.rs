@@ -18,6 +18,11 @@ fn prowess() -> Prowess {
     bundled.env("OPENCLAW_BUNDLED_SKILLS_DIR", "$HOME/no-skills").env("PATH", "/usr/bin:/bin").cwd("work")
 }
 
+/// The same with an allowlist, in which nothing is allowed yet.
+fn listing() -> Prowess {
+    prowess().config("{ tools: { exec: { security: 'allowlist' } } }")
+}
+
 trait Line {
     fn go(&self, line: &str) -> Output;
     fn approvals(&self) -> std::path::PathBuf;
@@ -54,7 +59,7 @@ fn check_says_allow_ask_or_deny_and_starts_nothing() {
 
 #[test]
 fn check_tells_machines_everything() {
-    let home = prowess();
+    let home = listing();
     let found = home.go("exec check --json -- 'nice touch x | head -n 1 && (id)'").ok().json();
     for key in ["verdict", "command", "cwd", "agent", "segments", "objections", "remedies", "always"] {
         assert!(!found[key].is_null(), "{key}: {found}");
@@ -104,13 +109,62 @@ fn run_ends_as_the_command_ends() {
 
 #[test]
 fn without_a_terminal_nobody_is_asked_and_nothing_runs() {
-    let home = prowess();
+    let home = listing();
     home.go("exec run -- touch x").code(1).err_has("nobody to ask").err_has("prowess approvals allow");
     let result = home.go("exec run --json -- touch x").code(1).json();
     assert_eq!(result["isError"], true);
     assert!(!home.path("work/x").exists());
     let trail = std::fs::read_to_string(home.path(".openclaw/audit/exec.jsonl")).expect("a trail");
     assert_eq!(trail.lines().count(), 2, "{trail}");
+}
+
+#[test]
+fn with_nothing_configured_only_what_leaves_the_sandbox_needs_approval() {
+    let home = prowess();
+    if verdict(&home, "ls") != "allow" {
+        eprintln!("skipped: the sandbox does not hold here");
+        return;
+    }
+    home.go("exec run -- 'for f in a b; do touch $f; done; ls; echo kept > /tmp/x; cat /tmp/x'")
+        .ok()
+        .out_has("a\nb\nkept");
+    let refused = home.go("exec run -- 'curl -s https://wttr.in/Lisbon'").code(1);
+    refused.err_has("it would reach wttr.in").err_has("prowess leases allow --host wttr.in");
+    let found = home.go("exec check --json -- 'git -C . push https://example.com/x; cat ~/.netrc'").ok().json();
+    assert_eq!((&found["verdict"], &found["posture"]["security"]), (&json!("ask"), &json!("contained")));
+    assert_eq!(
+        (&found["wants"]["hosts"], &found["wants"]["reads"]),
+        (&json!(["example.com"]), &json!(["$HOME/.netrc"]))
+    );
+}
+
+#[test]
+fn leases_are_given_listed_and_revoked() {
+    let home = prowess().skill("weather", "Forecasts.", "");
+    home.go("leases list").ok().out_has("No leases yet").out_has("prowess leases allow --host");
+    home.go("leases allow").code(2).err_has("nothing to allow").err_has("--host wttr.in");
+    home.go("leases allow --host 'not a host'").code(1).err_has("is not a host");
+    home.go("leases allow --host x.test --skill wether").code(1).err_has("did you mean `weather`");
+    home.go("leases allow --read /no/such/thing").code(1).err_has("name a file or directory that exists");
+    home.go("leases allow --host wttr.in --skill weather")
+        .ok()
+        .out_has("commands of skill weather")
+        .out_has("reach wttr.in");
+    home.go("leases allow --host wttr.in --host '*.example.com:8443' --write .").ok().out_has("belong to no skill");
+    let list = home.go("leases list --json").ok().json();
+    assert_eq!(list["leases"].as_array().map(Vec::len), Some(2), "{list}");
+    assert_eq!(
+        (&list["leases"][0]["skill"], &list["leases"][1]["lease"]["writes"][0]),
+        (&json!("weather"), &json!("$HOME/work"))
+    );
+    if verdict(&home, "ls") == "allow" {
+        assert_eq!(verdict(&home, "curl https://wttr.in/x https://a.example.com:8443/"), "allow");
+        assert_eq!(verdict(&home, "curl https://wttr.in.evil.test"), "ask");
+    }
+    home.go("leases list").ok().out_has("reach wttr.in").out_has("weather");
+    home.go("leases revoke wttr.in").ok().out_has("2 leases revoked");
+    home.go("leases revoke wttr.in").code(1).err_has("there is no lease `wttr.in`");
+    home.go("leases path").ok().out_has("exec-leases.json");
 }
 
 #[test]
@@ -222,7 +276,7 @@ fn the_operators_words_decide() {
 
 #[test]
 fn what_is_allowed_can_be_listed_and_taken_back() {
-    let home = prowess();
+    let home = listing();
     home.go("approvals list").ok().out_has("No rules yet");
     home.go("approvals allow ls").ok().out_has("/usr/bin/ls may run");
     home.go("approvals allow ls").ok().out_has("was already allowed");
@@ -298,7 +352,7 @@ fn the_state_directory_can_be_elsewhere() {
 
 #[test]
 fn a_hint_never_proposes_to_allow_something_harmful() {
-    let home = prowess();
+    let home = listing();
     for command in ["rm -rf /", "bash x.sh", "sudo rm x", "python3 x.py", "perl -e 1", "dd of=x", "chmod 777 x"] {
         home.go(&format!("exec check -- '{command}'")).ok().lacks("approvals allow");
         home.go(&format!("exec run -- '{command}'")).code(1).lacks("approvals allow");
@@ -331,7 +385,7 @@ fn the_doctor_covers_the_model_the_configuration_and_the_gateway() {
 #[test]
 fn the_doctor_says_what_works_and_what_to_mind() {
     let home = prowess();
-    home.go("doctor").ok().out_has("landlock").out_has("seccomp").out_has("need your approval").out_has("/bin/bash");
+    home.go("doctor").ok().out_has("landlock").out_has("seccomp").out_has("needs your approval").out_has("/bin/bash");
     let found = home.go("doctor --json").ok().json();
     assert_eq!(found["ok"], true);
     let findings = found["findings"].as_array().expect("a list");
@@ -380,7 +434,7 @@ fn at_a_terminal(home: &Prowess, command: &str, answers: &[&str]) -> (String, Op
 
 #[test]
 fn a_person_at_a_terminal_says_yes_no_always_or_why() {
-    let home = prowess();
+    let home = listing();
     let mark = home.path("work/x");
     let (screen, code) = at_a_terminal(&home, "touch x", &["n"]);
     assert!(code == Some(1) && !mark.exists() && screen.contains("denied by the user"), "{screen}");
@@ -397,7 +451,7 @@ fn a_person_at_a_terminal_says_yes_no_always_or_why() {
     let (screen, code) = at_a_terminal(&home, "bash -c 'touch $0' y", &["a", "n"]);
     assert!(code == Some(1) && !home.path("work/y").exists() && !screen.contains("[a]lways"), "{screen}");
     let (screen, code) = at_a_terminal(&home, "touch x", &[]);
-    assert!(code == Some(0) && !screen.contains("Run it?"), "{screen}");
+    assert!(code == Some(0) && !screen.contains("Allow it?"), "{screen}");
 }
 
 #[test]

@@ -87,7 +87,10 @@ fn without_leave_the_command_does_not_run_and_the_model_is_told() {
         let requests = server.requests();
         steps::the_model_has_read_the_skill(&requests[1], &home);
         steps::the_command_was_refused(&requests[2]);
-        output.err_has("exec curl -s wttr.in/Shanghai").err_has("✗").out_has("prowess approvals allow");
+        output
+            .err_has("exec curl -s wttr.in/Shanghai")
+            .err_has("✗")
+            .out_has("prowess leases allow --skill weather --host wttr.in");
     }
 }
 

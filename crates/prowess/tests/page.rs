@@ -30,7 +30,9 @@ fn serve(home: &Prowess) -> Served {
 async fn a_command_runs_when_somebody_clicks() {
     let call = Turn::call("c1", "exec", json!({"command": "touch made-by-a-click"}));
     let server = ModelServer::script([call, Turn::text("It is done.")]);
-    let home = home::talking_to(&server, "openai-completions");
+    let mut config = home::config(&server.base_url(), "openai-completions");
+    config["tools"] = json!({"exec": {"security": "allowlist"}});
+    let home = home::with_skill().config(&config.to_string());
     let made = home.path(".openclaw/workspace/made-by-a-click");
     let gateway = serve(&home);
     let browser = Browser::open().await;

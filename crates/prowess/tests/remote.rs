@@ -158,8 +158,8 @@ fn a_question_from_elsewhere_is_put_at_the_terminal() {
     let stage = asking();
     let home = prowess();
     let mut desk = Desk::sit(&home, &["run", "--gateway", &stage.url, "hi"]);
-    desk.see("uname -a | head -n 1").see("Run it?").type_in(&["w", ENTER]);
-    desk.see("allowlist").see("Run it?").type_in(&["y", ENTER]).see("All done: out");
+    desk.see("uname -a | head -n 1").see("Allow it?").type_in(&["w", ENTER]);
+    desk.see("allowlist").see("Allow it?").type_in(&["y", ENTER]).see("All done: out");
     let resolved = stage.asked("exec.approval.resolve");
     let id = golden()["approval"][0]["payload"]["id"].clone();
     assert_eq!(resolved, [json!({"id": id, "decision": "allow-once"})]);
@@ -174,7 +174,7 @@ fn who_leaves_a_question_is_told_how_it_is_answered() {
     let home = prowess();
     let mut desk = Desk::sit(&home, &["run", "--gateway", &stage.url, "hi"]);
     let id = golden()["approval"][0]["payload"]["id"].as_str().expect("an id").to_owned();
-    desk.see("Run it?").see("hy: ").type_in(&[CTRL_D]);
+    desk.see("Allow it?").see("hy: ").type_in(&[CTRL_D]);
     desk.see("can no longer be answered here")
         .see(&format!("prowess approvals resolve {id} allow-once|deny --gateway {}", stage.url));
     assert!(stage.asked("exec.approval.resolve").is_empty());

@@ -15,7 +15,7 @@ use super::pick::{Fit, Index};
 use super::said::{Facts, Said};
 use super::sections::{self, Section};
 use super::words::{stems, strength};
-use super::{Act, Embedded, MayRun, say};
+use super::{Act, Embedded, Foreseen, say};
 use crate::answer::Answer;
 use crate::message::{Message, ToolCall, ToolReply};
 use crate::model::Request;
@@ -155,7 +155,9 @@ fn explain(
     let commands = ranked.iter().take(MAX_SHOWN).map(|(_, filled)| filled.clone()).collect();
     let found = Found { name, location, section, commands };
     if planner.act == Act::Show {
-        return Answer::text(say::shown(&found, &say::Next::MayRun));
+        let foreseen = found.commands.first().zip(planner.forecast.as_ref());
+        let foreseen = foreseen.map_or(Foreseen::Asks(Vec::new()), |(first, forecast)| (forecast.0)(&first.text));
+        return Answer::text(say::shown(&found, &say::Next::MayRun(foreseen)));
     }
     if !request.tools.iter().any(|tool| tool.name == "exec") {
         return Answer::text(say::shown(&found, &say::Next::NoTool));
@@ -178,7 +180,8 @@ fn explain(
 
 /// The best command that would run without a question, or a part of it that would, if it fits about as well as any.
 fn runnable(planner: &Embedded, ranked: &[(f64, Filled)], asked: &[String]) -> Option<Filled> {
-    let MayRun(may_run) = planner.may_run.as_ref()?;
+    let forecast = planner.forecast.as_ref()?;
+    let may_run = |text: &str| (forecast.0)(text) == Foreseen::Runs;
     let (most, _) = ranked.first()?;
     let near = ranked.iter().filter(|(fit, filled)| *fit >= most - NEAR && filled.open.is_empty());
     let candidates = near.flat_map(|(_, filled)| {

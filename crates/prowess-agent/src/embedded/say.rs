@@ -8,6 +8,7 @@ use prowess_policy::advice::may_propose;
 use prowess_policy::{Script, quote};
 use prowess_skills::{Objection, Skill};
 
+use super::Foreseen;
 use super::fill::Filled;
 use super::plan::{Found, Why};
 use super::words::{cut, tail};
@@ -29,11 +30,14 @@ const MAX_DIGESTED: usize = 240;
 /// How many messages are in a digest.
 const MAX_MESSAGES: usize = 40;
 
+/// How the command begins that allows what a refused command wants beyond the sandbox.
+const LEASE_HINT: &str = "prowess leases allow";
+
 /// What comes after the commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Next {
-    /// They could be run.
-    MayRun,
+    /// They could be run, and this would become of the first.
+    MayRun(Foreseen),
     /// They should be run, but there is no tool for it.
     NoTool,
     /// They should be run, but the best one still has blanks.
@@ -209,7 +213,7 @@ fn outcome(call: &ToolCall, reply: &ToolReply) -> String {
         // What a skill's list of tools leaves out, no approval of a program lets in.
         let is_by_list = reply.details.as_ref().is_some_and(|details| details[RULE] == BY_LIST);
         let allow = program(command)
-            .filter(|program| !is_by_list && may_propose(Path::new(program)))
+            .filter(|program| !is_by_list && !told.contains(LEASE_HINT) && may_propose(Path::new(program)))
             .map(|program| format!(" To always allow the program: `prowess approvals allow {}`.", quote(&program)));
         return format!(
             "The command was refused and did not run:\n\n{ran}\n\n{output}\n\nTo run it, answer yes when you are asked \
@@ -268,10 +272,22 @@ fn about_blanks(commands: &[Filled]) -> Option<String> {
 fn hint(found: &Found<'_>, next: &Next) -> Option<String> {
     let first = found.commands.first()?;
     Some(match next {
-        Next::MayRun if first.open.is_empty() => {
-            "Nothing was run. With `--act`, prowess runs the first command if the exec policy allows it.".to_owned()
-        }
-        Next::MayRun | Next::Nothing => "Nothing was run.".to_owned(),
+        Next::MayRun(foreseen) if first.open.is_empty() => match foreseen {
+            Foreseen::Runs => {
+                "Nothing was run. With `--act`, prowess runs the first command in the sandbox.".to_owned()
+            }
+            Foreseen::Asks(wants) if wants.is_empty() => {
+                "Nothing was run. With `--act`, prowess asks you and runs the first command.".to_owned()
+            }
+            Foreseen::Asks(wants) => format!(
+                "Nothing was run. With `--act`, prowess asks to {}, then runs the first command.",
+                listed(wants)
+            ),
+            Foreseen::Refused => {
+                "Nothing was run. The exec policy refuses the first command; `prowess exec check` says why.".to_owned()
+            }
+        },
+        Next::MayRun(_) | Next::Nothing => "Nothing was run.".to_owned(),
         Next::NoTool => {
             "Nothing was run: this agent has no `exec` tool. Allow it in the agent's `tools` settings.".to_owned()
         }

@@ -1,5 +1,6 @@
-//! Did a command fail because its sandbox has no network, and what would give it one?
+//! Did a command fail because it did not use the proxy of its sandbox, and what can be done about it?
 
+use prowess_exec::exec_tool::REFUSED;
 use prowess_exec::tool::Content;
 use prowess_exec::{Setting, ToolResult};
 use prowess_policy::{SandboxChoice, quote};
@@ -47,9 +48,13 @@ const SIGNS: &[&str] = &[
 const CURL_CODES: &[i64] = &[5, 6, 7, 28, 35, 52, 56];
 
 /// `result` of `command`, which ran with `setting`, for `skill` if for one: with a line about the network if it failed for
-/// want of it.
+/// want of it. What the proxy refused is in the result already.
 pub(crate) fn explain(command: &str, mut result: ToolResult, setting: &Setting, skill: Option<&Skill>) -> ToolResult {
-    if !has_failed(&result) || !is_cut_off(setting) || !(is_curl(command, &result) || tells_of_it(&result.text())) {
+    let text = result.text();
+    if !has_failed(&result) || !is_cut_off(setting) || text.contains(REFUSED) {
+        return result;
+    }
+    if !is_curl(command, &result) && !tells_of_it(&text) {
         return result;
     }
     let key = skill.map_or_else(
@@ -58,7 +63,9 @@ pub(crate) fn explain(command: &str, mut result: ToolResult, setting: &Setting, 
     );
     let key = quote(&key);
     let line = format!(
-        "The sandbox gives this command no network. If it needs one, the operator can allow it with: prowess config set {key} true"
+        "In the sandbox, programs reach other hosts only through the proxy that HTTP_PROXY, HTTPS_PROXY and ALL_PROXY \
+         name; a person is asked about each new host. A program that does not use the proxy gets no network. The \
+         operator can give it the whole network: prowess config set {key} true"
     );
     match result.content.last_mut() {
         Some(Content::Text { text }) => *text = format!("{text}\n\n{line}"),

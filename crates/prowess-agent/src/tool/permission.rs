@@ -8,9 +8,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use prowess_exec::ToolResult;
-use prowess_exec::approver::{Change, Consent, MAX_SHOWN, Passage, ToolQuestion, unanswered};
-use prowess_policy::Script;
+use prowess_exec::approver::{Change, MAX_SHOWN, Offer, Passage, ToolQuestion, unanswered};
 use prowess_policy::script::{Redirect, RedirectKind, Segment, Word};
+use prowess_policy::{Answer, Script};
 use prowess_skills::Skill;
 use serde_json::{Map, Value};
 
@@ -87,14 +87,15 @@ pub(crate) async fn ask(scope: &Scope<'_>, wish: Wish<'_>, why: &str) -> Result<
         summary,
         why: why.to_owned(),
         content,
+        offer: Offer::Once,
     };
     let denied = if question.text().is_none() {
         let limit = MAX_SHOWN / 1024;
         &format!("needs approval, but is too long to show in full (limit: {limit} KiB). Split it into smaller parts.")
     } else {
         match scope.approver.ask_tool(&question).await {
-            Some(Consent::Given) => return Ok(()),
-            Some(Consent::Refused) => "the user said no. Do not try it another way; ask what to do.",
+            Some(Answer::Once | Answer::Session | Answer::Always) => return Ok(()),
+            Some(Answer::No) => "the user said no. Do not try it another way; ask what to do.",
             None => &format!(
                 "{}. Do without it, or have the operator do it or answer at a terminal (prowess chat).",
                 unanswered(scope.approver)

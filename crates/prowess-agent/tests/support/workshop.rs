@@ -9,7 +9,7 @@ use std::time::Duration;
 use prowess_agent::event::{Event, Events, How};
 use prowess_agent::skills::{SkillSet, Uses};
 use prowess_agent::tool::{Call, Scope, ToolSet, ToolSettings, standard};
-use prowess_exec::approver::{Approver, Consent, ToolQuestion};
+use prowess_exec::approver::{Approver, ToolQuestion};
 use prowess_exec::job::{Limits, Runner};
 use prowess_exec::{Exec, Setting, SkillShare, ToolResult};
 use prowess_policy::posture::{Ask, Security};
@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// Somebody who answers everything in one way, and remembers what they were asked.
 #[derive(Default)]
 pub(crate) struct Person {
-    pub(crate) consent: Option<Consent>,
+    pub(crate) consent: Option<Answer>,
     pub(crate) answer: Option<Answer>,
     pub(crate) asked: Mutex<Vec<ToolQuestion>>,
     pub(crate) commands: Mutex<Vec<String>>,
@@ -32,11 +32,11 @@ pub(crate) struct Person {
 
 impl Person {
     pub(crate) fn willing() -> Self {
-        Self { consent: Some(Consent::Given), answer: Some(Answer::Once), ..Self::default() }
+        Self { consent: Some(Answer::Once), answer: Some(Answer::Once), ..Self::default() }
     }
 
     pub(crate) fn unwilling() -> Self {
-        Self { consent: Some(Consent::Refused), answer: Some(Answer::No), ..Self::default() }
+        Self { consent: Some(Answer::No), answer: Some(Answer::No), ..Self::default() }
     }
 
     /// How often they were asked about tools.
@@ -52,10 +52,7 @@ impl Approver for Person {
         Box::pin(std::future::ready(self.answer))
     }
 
-    fn ask_tool<'a>(
-        &'a self,
-        question: &'a ToolQuestion,
-    ) -> Pin<Box<dyn Future<Output = Option<Consent>> + Send + 'a>> {
+    fn ask_tool<'a>(&'a self, question: &'a ToolQuestion) -> Pin<Box<dyn Future<Output = Option<Answer>> + Send + 'a>> {
         self.asked.lock().expect("no panic").push(question.clone());
         Box::pin(std::future::ready(self.consent))
     }

@@ -1,14 +1,13 @@
 //! Questions about tools: may a call that is no command do what it wants?
 //!
-//! A command is asked about with all that the judge found. A call of another tool has no judgment; what it wants fits
-//! into a line, and there is nothing to be stored for the next time.
+//! A command is asked about with all that the judge found. A call of another tool has no judgment, and what it wants fits
+//! into a line.
 
 use std::fmt::Write as _;
 
 use prowess_policy::shown;
 
-use super::line::Line;
-use super::{MANY_BYTES, MANY_LINES};
+use super::{MANY_BYTES, MANY_LINES, Offer};
 
 /// The longest question that is put, in bytes as a person sees it. What cannot be shown whole cannot be approved.
 pub const MAX_SHOWN: usize = 64 * 1024;
@@ -28,6 +27,8 @@ pub struct ToolQuestion {
     pub why: String,
     /// What it would write, if it writes.
     pub content: Vec<Passage>,
+    /// What may be answered besides no.
+    pub offer: Offer,
 }
 
 /// A text that a call puts into a file, or takes out of it.
@@ -61,15 +62,6 @@ impl Passage {
         }
         rendered
     }
-}
-
-/// A person's answer to a [`ToolQuestion`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Consent {
-    /// It may, this once.
-    Given,
-    /// It may not.
-    Refused,
 }
 
 impl ToolQuestion {
@@ -110,21 +102,9 @@ impl ToolQuestion {
     }
 }
 
-pub(super) fn converse(asked: &str, line: &mut Line<'_>) -> Option<Consent> {
-    line.say(asked)?;
-    loop {
-        line.say("Allow it? [y]es, once / [n]o: ")?;
-        match line.hear()?.trim().to_lowercase().as_str() {
-            "y" | "yes" => return Some(Consent::Given),
-            "n" | "no" | "" => return Some(Consent::Refused),
-            _ => line.say("Please answer with one of these letters or words.\n")?,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Change, MAX_SHOWN, Passage, ToolQuestion};
+    use super::{Change, MAX_SHOWN, Offer, Passage, ToolQuestion};
 
     fn question(tool: &str, summary: &str, why: &str, content: Vec<Passage>) -> ToolQuestion {
         ToolQuestion {
@@ -134,6 +114,7 @@ mod tests {
             summary: summary.to_owned(),
             why: why.to_owned(),
             content,
+            offer: Offer::Once,
         }
     }
 

@@ -253,7 +253,7 @@ fn sockets(confinement: &Confinement) -> Result<Rules, seccompiler::BackendError
         // Looking up names asks the kernel for routes.
         allowed.extend([inet, inet6, netlink]);
     }
-    if confinement.unix_sockets {
+    if confinement.has_unix_sockets() {
         allowed.push(unix);
     }
     let mut socket = Vec::new();
@@ -270,7 +270,7 @@ fn sockets(confinement: &Confinement) -> Result<Rules, seccompiler::BackendError
         socket.push(SeccompRule::new(vec![is(0, netlink)?, is_not(2, word(libc::NETLINK_ROUTE))?])?);
     }
     let mut pair = vec![SeccompRule::new(vec![is_not(0, unix)?])?];
-    if !confinement.unix_sockets {
+    if !confinement.has_unix_sockets() {
         // One half of such a pair can be pointed at any service; `SOCK_RAW` is another word for it.
         for datagram in [libc::SOCK_DGRAM, libc::SOCK_RAW] {
             pair.push(SeccompRule::new(vec![masked(1, TYPE, word(datagram))?])?);

@@ -49,6 +49,31 @@ struct Rule {
     right: Right,
 }
 
+/// The paths below `above` that a run may use, topmost first and without what lies below another, and whether it may
+/// change them. What is hidden is in none of them.
+pub(super) fn usable_below(above: &Path, confinement: &Confinement) -> Result<Vec<(PathBuf, bool)>, Refused> {
+    let mut usable: Vec<(PathBuf, bool)> = rules(confinement)?
+        .into_iter()
+        .filter(|rule| rule.right != Right::List && rule.path.starts_with(above) && rule.path != above)
+        .map(|rule| (rule.path, rule.right == Right::Write))
+        .collect();
+    usable.sort();
+    // Of the same path, the one that may be changed counts.
+    usable.dedup_by(|next, kept| {
+        next.0 == kept.0 && {
+            kept.1 |= next.1;
+            true
+        }
+    });
+    let mut topmost: Vec<(PathBuf, bool)> = Vec::new();
+    for (path, writable) in usable {
+        if !topmost.iter().any(|(kept, _)| path.starts_with(kept)) {
+            topmost.push((path, writable));
+        }
+    }
+    Ok(topmost)
+}
+
 /// The highest step this kernel knows; 0 is none.
 pub(super) fn level() -> u8 {
     strongest().map_or(0, |(level, _)| level)
@@ -70,6 +95,9 @@ pub(super) fn restrict(confinement: &Confinement) -> Result<u8, Refused> {
         && let Some(root) = open_rule(Path::new("/"), Right::List)
     {
         ruleset = permit(ruleset, root.place, sockets(abi)).map_err(refused)?;
+    }
+    for socket in confinement.sockets.iter().filter_map(|path| open_rule(path, Right::List)) {
+        ruleset = permit(ruleset, socket.place, sockets(abi)).map_err(refused)?;
     }
     let status = ruleset.restrict_self().map_err(refused)?;
     if status.ruleset != RulesetStatus::FullyEnforced {

@@ -11,18 +11,22 @@
 
 use std::fs;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::StatVfsMountFlags;
-use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_bind_recursive, mount_change, mount_remount};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, StatVfsMountFlags};
+use rustix::io::Errno;
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_bind, mount_bind_recursive,
+    mount_change, mount_remount, move_mount, open_tree,
+};
 
+use super::files;
 use super::namespaces::Entered;
-use crate::sandbox::Confinement;
-
-/// New terminals are files that somebody has to make.
-const TERMINALS: &str = "/dev/pts";
+use crate::confine::TERMINALS;
+use crate::sandbox::{Confinement, TMP};
 
 /// Settings that `ssh` refuses to include when their owner is neither root nor its user.
 const SSH_SETTINGS: &str = "/etc/ssh/ssh_config.d";
@@ -45,22 +49,121 @@ pub(super) fn protect(confinement: &Confinement, entered: Entered) -> io::Result
         .collect();
     open.sort();
     open.dedup();
-    for path in &open {
+    for path in open.iter().filter(|path| confinement.needs_mount(path, &open)) {
         mount_bind_recursive(path, path)?;
     }
     mount_on_itself(&confinement.pinned)?;
     mount_on_itself(&confinement.protected)?;
+    let mut closed = Vec::new();
+    if let Some(own) = &confinement.private_tmp {
+        closed = replace_tmp(own, confinement)?;
+        open.push(TMP.into());
+    }
+    if !confinement.sockets.is_empty() && !confinement.unix_sockets {
+        cover_other_sockets(&confinement.sockets, &open)?;
+    }
+    let depth = |point: &Path, places: &[PathBuf]| {
+        places.iter().filter(|place| point.starts_with(place)).map(|place| place.components().count()).max()
+    };
     for (point, flags) in mounts(&table()) {
-        let stays = open.iter().any(|path| point.starts_with(path));
+        let stays = depth(&point, &open) > depth(&point, &closed);
         let read_only = flags | MountFlags::BIND | MountFlags::RDONLY;
         if stays && confinement.protected.iter().any(|path| point.starts_with(path)) {
             // Unlike the rest, nothing else guards these.
+            mount_remount(&point, read_only, c"")?;
+        } else if !stays && closed.iter().any(|path| point.starts_with(path)) {
+            // Landlock counts these as a part of `/tmp`.
             mount_remount(&point, read_only, c"")?;
         } else if !stays && point != Path::new(TERMINALS) {
             let _ = mount_remount(&point, read_only, c"");
         }
     }
     Ok(())
+}
+
+/// Gives the run terminals of its own, with those of others out of sight.
+pub(super) fn separate_terminals() -> io::Result<()> {
+    let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
+    mount("devpts", TERMINALS, "devpts", flags, c"newinstance,ptmxmode=0666,mode=0600")?;
+    Ok(mount_bind("/dev/pts/ptmx", "/dev/ptmx")?)
+}
+
+/// Hides the sockets of this machine's services, except the `allowed` ones and those where the run may change files.
+/// Kernels before Landlock's ninth step do not look at them.
+fn cover_other_sockets(allowed: &[PathBuf], open: &[PathBuf]) -> io::Result<()> {
+    let table = fs::read_to_string("/proc/net/unix").unwrap_or_default();
+    let paths = table.lines().filter_map(|line| line.find(" /").map(|at| Path::new(&line[at + 1..])));
+    for path in paths.filter(|path| !open.iter().any(|open| path.starts_with(open))) {
+        let Ok(real) = fs::canonicalize(path) else { continue };
+        if allowed.iter().any(|one| fs::canonicalize(one).is_ok_and(|one| one == real)) {
+            continue;
+        }
+        match mount_bind("/dev/null", &real) {
+            Err(error) if error != Errno::NOENT => return Err(error.into()),
+            Ok(()) | Err(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// Mounts `own` at `/tmp`, and in it what the run may use below the old one, at its old place. Returns what of that it
+/// may only read.
+fn replace_tmp(own: &Path, confinement: &Confinement) -> io::Result<Vec<PathBuf>> {
+    let usable = files::usable_below(Path::new(TMP), confinement).map_err(io::Error::other)?;
+    let tree = |path: &Path| {
+        let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_RECURSIVE;
+        open_tree(CWD, path, flags)
+    };
+    let trees: Vec<OwnedFd> = usable.iter().map(|(path, _)| tree(path)).collect::<Result<_, _>>()?;
+    move_mount(tree(own)?, "", CWD, TMP, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?;
+    let tmp = rustix::fs::open(TMP, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    for ((path, _), tree) in usable.iter().zip(&trees) {
+        let is_dir = rustix::fs::fstat(tree).is_ok_and(|it| FileType::from_raw_mode(it.st_mode) == FileType::Directory);
+        let inside = path.strip_prefix(TMP).map_err(io::Error::other)?;
+        let point = make_mount_point(&tmp, inside, is_dir)?;
+        let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+        move_mount(tree, "", &point, "", flags)?;
+    }
+    Ok(usable.into_iter().filter(|(_, writable)| !writable).map(|(path, _)| path).collect())
+}
+
+/// Makes a directory or file to mount at, `inside` a directory that earlier runs could change: a symlink that one of
+/// them left in the way is removed, never followed.
+fn make_mount_point(root: &OwnedFd, inside: &Path, is_dir: bool) -> io::Result<OwnedFd> {
+    let mut at = root.try_clone()?;
+    let mut names = inside.components().peekable();
+    while let Some(name) = names.next() {
+        let name = name.as_os_str();
+        let wants_dir = is_dir || names.peek().is_some();
+        let make = || match wants_dir {
+            true => rustix::fs::mkdirat(&at, name, Mode::RWXU),
+            false => {
+                let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+                rustix::fs::openat(&at, name, flags, Mode::RUSR | Mode::WUSR).map(drop)
+            }
+        };
+        let look = || {
+            let fd = rustix::fs::openat(&at, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+            let kind = FileType::from_raw_mode(rustix::fs::fstat(&fd)?.st_mode);
+            Ok::<_, Errno>((fd, kind))
+        };
+        let wanted = if wants_dir { FileType::Directory } else { FileType::RegularFile };
+        let found = match look() {
+            Ok((fd, kind)) if kind == wanted => fd,
+            Ok((_, FileType::Directory)) => return Err(Errno::ISDIR.into()),
+            Ok(_) => {
+                rustix::fs::unlinkat(&at, name, AtFlags::empty())?;
+                make()?;
+                look()?.0
+            }
+            Err(_) => {
+                make()?;
+                look()?.0
+            }
+        };
+        at = found;
+    }
+    Ok(at)
 }
 
 /// Makes mount points of what is at `paths`. What is not there any more needs none, and a link that has taken its place

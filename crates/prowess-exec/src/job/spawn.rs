@@ -17,6 +17,7 @@ use tokio::process::{Child, Command};
 
 use super::family::Family;
 use super::{Input, StartError};
+use crate::egress::Refusals;
 use crate::launch::Launch;
 use crate::sandbox::{Cleanup, LISTENER, ORDER_FD, Prepared, StopInside, read_report};
 use crate::terminal::{self, Terminal};
@@ -38,7 +39,7 @@ pub(super) struct Spawned {
     /// Ends what runs inside a container, where no signal of ours arrives.
     pub(super) stop: Option<StopInside>,
     /// The proxy, for as long as the run lasts.
-    pub(super) outlet: Option<Outlet>,
+    pub(super) outlet: Option<(Outlet, Refusals)>,
 }
 
 /// Our ends of a program's streams. Output and errors share one, so their order is the one they were written in.
@@ -121,7 +122,7 @@ pub(super) async fn spawn(launch: Launch) -> Result<Spawned, StartError> {
         }
         if let (Some(listener), Some(egress)) = (listener, egress) {
             let listener = ProxyListener::try_from(TcpListener::from(listener)).map_err(StartError::Helper)?;
-            spawned.outlet = Some(Outlet::serve(listener, egress));
+            spawned.outlet = Some((Outlet::serve(listener, egress.context), egress.refusals));
         }
     }
     Ok(spawned)

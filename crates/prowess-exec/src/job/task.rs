@@ -476,7 +476,11 @@ impl Life {
         let empty = if drained.text.is_empty() { self.empty.saturating_add(1) } else { 0 };
         let tail = self.task.output.tail();
         // Before anybody hears that it is over, nothing of it is left and its place is free.
-        drop(self.task.spawned.outlet);
+        let mut refused = Vec::new();
+        if let Some((outlet, refusals)) = self.task.spawned.outlet {
+            outlet.close().await;
+            refused = refusals.list();
+        }
         let cleanup = self.task.spawned.cleanup;
         let set_aside = tokio::task::spawn_blocking(move || cleanup.finish()).await.unwrap_or_default();
         drop(self.task.place);
@@ -491,6 +495,7 @@ impl Life {
             ended_with_it: self.ended_with_it,
             left: self.left,
             set_aside,
+            refused,
             ended_at,
         }
     }

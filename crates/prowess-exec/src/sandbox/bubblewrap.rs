@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::confinement::{Confinement, real};
+use super::confinement::{Confinement, TMP, real};
 
 /// Folders that are new and empty inside, and end with the run.
 pub(super) const PRIVATE: &[&str] = &["/tmp", "/dev/shm", "/dev/pts"];
@@ -31,7 +31,7 @@ pub(super) fn argv(wrap: Wrap<'_>) -> Vec<OsString> {
     if confinement.network {
         args.add(&["--share-net"]);
     }
-    args.add(&["--die-with-parent", "--cap-drop", "ALL", "--tmpfs", "/tmp"]);
+    args.add(&["--die-with-parent", "--cap-drop", "ALL", "--tmpfs", TMP]);
 
     // What is granted by name although it is hidden lies on top of what hides it.
     let (named, plain): (Vec<_>, Vec<_>) = confinement.read.iter().partition(|path| confinement.hides(path));
@@ -45,7 +45,11 @@ pub(super) fn argv(wrap: Wrap<'_>) -> Vec<OsString> {
     }
     covers.extend(args.mask(&masks(&named, &confinement.hidden)));
     args.bind("--ro-bind", helper);
-    for path in confinement.changeable().filter(|path| !provided(path)) {
+    let changeable: Vec<PathBuf> = confinement.changeable().map(Path::to_owned).collect();
+    for path in changeable.iter().filter(|path| !provided(path) && confinement.needs_mount(path, &changeable)) {
+        args.bind("--bind-try", path);
+    }
+    for path in &confinement.sockets {
         args.bind("--bind-try", path);
     }
     // A mount point can be neither renamed nor removed.

@@ -21,6 +21,7 @@ pub struct Cleanup {
     cgroup: Option<PathBuf>,
     temp: Option<PathBuf>,
     kept: Vec<tempfile::TempDir>,
+    shared: Option<Arc<tempfile::TempDir>>,
     guard: Option<Arc<ProtectedGuard>>,
 }
 
@@ -59,6 +60,11 @@ impl Cleanup {
     /// Keeps `folder` until the run is over.
     pub(crate) fn keep(&mut self, folder: tempfile::TempDir) {
         self.kept.push(folder);
+    }
+
+    /// Keeps a directory that others use too.
+    pub(crate) fn keep_shared(&mut self, dir: Option<Arc<tempfile::TempDir>>) {
+        self.shared = dir;
     }
 
     /// Makes a control group for at most `processes`, where that is possible.

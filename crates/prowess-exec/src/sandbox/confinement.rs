@@ -27,6 +27,9 @@ pub struct Confinement {
     pub proxy: Proxy,
     /// Whether it may talk to local services over their sockets.
     pub unix_sockets: bool,
+    /// The sockets that it may connect to, where not to all.
+    #[serde(default)]
+    pub sockets: Vec<PathBuf>,
     /// Files and folders that stay read-only although a folder above them may be changed. Needs a view of its own.
     #[serde(default)]
     pub protected: Vec<PathBuf>,
@@ -35,6 +38,12 @@ pub struct Confinement {
     pub pinned: Vec<PathBuf>,
     /// A folder of its own for temporary files: made for the run and removed after it.
     pub temp: Option<PathBuf>,
+    /// A directory that takes the place of `/tmp`. Needs a view of its own.
+    #[serde(default)]
+    pub private_tmp: Option<PathBuf>,
+    /// Whether it gets terminals of its own, for programs that it starts in one. Needs a view of its own.
+    #[serde(default)]
+    pub own_terminals: bool,
     /// Whether it gets a view of the file systems of its own.
     #[serde(default)]
     pub view: OwnView,
@@ -54,6 +63,9 @@ pub enum OwnView {
     /// It does not: somebody else has done it, or the kernel cannot.
     No,
 }
+
+/// The directory for temporary files of the whole system.
+pub(crate) const TMP: &str = "/tmp";
 
 /// The port at which a run finds the proxy. The network is the run's own, so the port is always free.
 pub const PROXY_PORT: u16 = 3128;
@@ -178,6 +190,36 @@ impl Confinement {
         self.hidden = hidden;
         let temp = self.temp.as_deref().map(real);
         self.write.extend(temp.filter(|temp| !self.changeable().any(|known| known == temp)));
+        self
+    }
+
+    /// Whether `path`, one of those that are `open` to changes, has to be a mount point to be changed. A file that is one
+    /// cannot be replaced, so there should be no more of them than needed.
+    pub(crate) fn needs_mount(&self, path: &Path, open: &[PathBuf]) -> bool {
+        let is_inside = open.iter().any(|one| one != path && path.starts_with(one));
+        !is_inside || self.protected.iter().any(|one| path.starts_with(one))
+    }
+
+    /// Whether a run in `cwd` works in the system's `/tmp` itself, so that it cannot have another in its place.
+    pub(crate) fn uses_tmp(&self, cwd: &Path) -> bool {
+        let mut usable = self.read.iter().chain(&self.write);
+        let is_granted = usable.clone().any(|path| Path::new(TMP).starts_with(path));
+        let is_in_it = cwd.starts_with(TMP) && cwd != Path::new(TMP);
+        is_granted || is_in_it && !usable.any(|path| cwd.starts_with(path))
+    }
+
+    /// Whether it may use Unix sockets at all.
+    pub(crate) fn has_unix_sockets(&self) -> bool {
+        self.unix_sockets || !self.sockets.is_empty()
+    }
+
+    /// The same as seen by a run that has its own `/tmp`: it may change all of it, and nothing hidden is left in it.
+    #[must_use]
+    pub(crate) fn with_private_tmp(mut self) -> Self {
+        if self.private_tmp.take().is_some() {
+            self.hidden.retain(|hidden| !hidden.starts_with(TMP));
+            self.write.push(TMP.into());
+        }
         self
     }
 

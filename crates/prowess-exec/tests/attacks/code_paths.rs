@@ -80,12 +80,12 @@ async fn editors_of_other_tools_do_not_start() {
 #[tokio::test]
 async fn the_result_says_which_files_were_renamed() {
     let mut world = World::new(yes());
-    let result = world.run("echo x > .envrc; echo done").await;
+    let result = world.run("f=.envrc; echo x > $f; echo done").await;
     assert!(result.text().contains(".envrc") && result.text().contains("asks the user"), "{}", result.text());
     assert!(!world.ws(".envrc").exists() && world.ws(".envrc.quarantined-by-prowess").exists());
     // The operator's list counts.
     world.setting.settings.protected.remove = vec![".envrc".to_owned()];
     world.setting.settings.protected.add = vec!["deploy.sh".to_owned()];
-    let result = world.run("echo x > .envrc; echo x > deploy.sh").await;
+    let result = world.run("for f in .envrc deploy.sh; do echo x > $f; done").await;
     assert!(world.ws(".envrc").exists() && !world.ws("deploy.sh").exists(), "{}", result.text());
 }

@@ -14,6 +14,7 @@ use prowess_exec::exec_tool::ExecCall;
 use prowess_exec::job::{Limits, Runner};
 use prowess_exec::{Exec, Setting, ToolResult};
 use prowess_policy::approvals::{EVERYONE, Entry};
+use prowess_policy::posture::Security;
 use prowess_policy::{Answer, ExecSettings, Question};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -49,7 +50,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// A world in which nothing is allowed yet.
+    /// A world with an allowlist, in which nothing is allowed yet.
     pub(crate) fn new(approver: Arc<dyn Approver>) -> Self {
         let root = TempDir::new().expect("a folder");
         let base = root.path().canonicalize().expect("it is there");
@@ -64,7 +65,7 @@ impl World {
             session: "test".to_owned(),
             workspace: base.join("ws"),
             home: base.join("home"),
-            settings: ExecSettings::default(),
+            settings: ExecSettings { security: Some(Security::Allowlist), ..ExecSettings::default() },
             host_env: host_env.map(|(name, value)| (name.to_owned(), value.into())).to_vec(),
             skills: Vec::new(),
             readable: Vec::new(),

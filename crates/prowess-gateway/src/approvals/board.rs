@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use prowess_agent::message::now;
-use prowess_exec::approver::{Approver, Consent, RemoteAnswer, RemoteQuestion, ToolQuestion};
+use prowess_exec::approver::{Approver, Offer, RemoteAnswer, RemoteQuestion, ToolQuestion};
 use prowess_policy::{Answer, Question};
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -381,18 +381,10 @@ impl Approver for Connected {
         })
     }
 
-    fn ask_tool<'a>(
-        &'a self,
-        question: &'a ToolQuestion,
-    ) -> Pin<Box<dyn Future<Output = Option<Consent>> + Send + 'a>> {
+    fn ask_tool<'a>(&'a self, question: &'a ToolQuestion) -> Pin<Box<dyn Future<Output = Option<Answer>> + Send + 'a>> {
         let request = show::tool_request(question);
-        let once_only = Some("only commands can always be allowed".to_owned());
-        Box::pin(async move {
-            Some(match self.put(request, once_only).await?.1 {
-                Decision::Once | Decision::Session | Decision::Always => Consent::Given,
-                Decision::Deny => Consent::Refused,
-            })
-        })
+        let once_only = (question.offer == Offer::Once).then(|| "it can only be allowed once".to_owned());
+        Box::pin(async move { Some(self.put(request, once_only).await?.1.answer()) })
     }
 
     fn nobody(&self) -> Option<&'static str> {

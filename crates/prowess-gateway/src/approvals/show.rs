@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use prowess_exec::approver::{MAX_SHOWN, ToolQuestion};
+use prowess_exec::approver::{MAX_SHOWN, Offer, ToolQuestion};
 use prowess_policy::{Judgment, Objection, quote, shown, system_run};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -46,7 +46,7 @@ pub(super) fn request(judgment: &Judgment) -> Option<Value> {
         }
     }
     let grants = judgment.grants();
-    let lacks: Vec<String> = judgment.lacks().phrases().iter().map(|phrase| shown(phrase).to_string()).collect();
+    let lacks: Vec<String> = judgment.requests().iter().map(|phrase| shown(phrase).to_string()).collect();
     let decisions = match (&grants, lacks.is_empty()) {
         (Err(_), _) => ONCE_ONLY,
         (Ok(_), true) => DECISIONS,
@@ -97,6 +97,11 @@ pub(super) fn request(judgment: &Judgment) -> Option<Value> {
 /// What is shown of a call of another tool; nothing if it cannot be shown whole.
 pub(super) fn tool_request(question: &ToolQuestion) -> Option<Value> {
     question.text()?;
+    let (decisions, always) = match question.offer {
+        Offer::Nothing | Offer::Once => (ONCE_ONLY, vec![]),
+        Offer::Always => (DECISIONS, vec![shown(&question.summary).to_string()]),
+        Offer::Session => (LEASE, vec![shown(&question.summary).to_string()]),
+    };
     Some(json!({
         "command": multiline(&format!("{}: {}", question.tool, question.summary)),
         "systemRunBinding": null,
@@ -117,8 +122,8 @@ pub(super) fn tool_request(question: &ToolQuestion) -> Option<Value> {
         "text": question.changes().filter(|changes| !changes.is_empty()),
         "variables": [],
         "objections": [shown(&question.why).to_string()],
-        "always": [],
-        "decisions": ONCE_ONLY,
+        "always": always,
+        "decisions": decisions,
     }))
 }
 

@@ -9,6 +9,10 @@ pub(super) enum Finds {
     Urls,
     /// The first plain word is `[user@]host`, at this port.
     Login(u16),
+    /// The first plain word with a colon is `[user@]host:path`, at this port.
+    RemotePath(u16),
+    /// URLs in the code that it is given.
+    UrlsInCode,
     /// One of these options names the host, at this port.
     Option(&'static [&'static str], u16),
     /// A URL, or a remote of the repository.
@@ -31,12 +35,12 @@ pub(super) struct Fact {
 
 impl Fact {
     pub(super) fn applies(&self, args: &[String]) -> bool {
-        let asks_for_help = args.iter().any(|word| matches!(word.as_str(), "--help" | "--version"));
-        if asks_for_help {
+        let stays = args.iter().any(|word| matches!(word.as_str(), "--help" | "--version" | "--offline"));
+        if stays || self.programs == MAVEN && args.iter().any(|word| word == "-o") {
             return false;
         }
-        let first = args.iter().find(|word| !word.starts_with('-'));
-        self.subcommands.is_empty() || first.is_some_and(|word| self.subcommands.contains(&word.as_str()))
+        let first = super::plain(args, self.values).next().unwrap_or_default();
+        self.subcommands.is_empty() || self.subcommands.contains(&first)
     }
 }
 
@@ -59,6 +63,7 @@ const fn server(programs: &'static [&'static str], names: &'static [&'static str
     Fact { programs, finds: Finds::Option(names, port), ..NONE }
 }
 
+const MAVEN: &[&str] = &["mvn", "mvnw"];
 const NPM: &[&str] = &["registry.npmjs.org"];
 const PYPI: &[&str] = &["pypi.org", "files.pythonhosted.org"];
 const CRATES: &[&str] = &["index.crates.io", "static.crates.io", "crates.io"];
@@ -134,6 +139,28 @@ const SSH_VALUES: &[&str] =
 pub(super) const GIT_VALUES: &[&str] =
     &["-C", "-c", "--git-dir", "--work-tree", "-b", "--branch", "-o", "--origin", "--depth", "-m", "-j", "--jobs"];
 
+/// What makes `git config` change something, and what makes it read only.
+pub(super) const GIT_CONFIG_CHANGES: &[&str] = &[
+    "--add",
+    "--unset",
+    "--unset-all",
+    "--replace-all",
+    "--rename-section",
+    "--remove-section",
+    "-e",
+    "--edit",
+    "set",
+    "unset",
+    "rename-section",
+    "remove-section",
+    "edit",
+];
+pub(super) const GIT_CONFIG_READS: &[&str] =
+    &["--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "-l", "get", "list"];
+
+/// What `git remote` does to the configuration.
+pub(super) const GIT_REMOTE_CHANGES: &[&str] = &["add", "remove", "rm", "rename", "set-url", "set-branches"];
+
 /// Every program we know to go out.
 #[rustfmt::skip]
 pub(super) static FACTS: &[Fact] = &[
@@ -142,12 +169,13 @@ pub(super) static FACTS: &[Fact] = &[
     urls(&["http", "https", "xh", "xhs", "yt-dlp", "youtube-dl", "lynx", "w3m", "links", "httpx"], &[]),
     Fact { programs: &["git"], subcommands: &["clone", "fetch", "pull", "push", "ls-remote", "remote-update"], finds: Finds::GitRemote, values: GIT_VALUES, ..NONE },
     Fact { programs: &["ssh", "sftp", "mosh"], finds: Finds::Login(22), values: SSH_VALUES, reads: &["~/.ssh"], ..NONE },
-    Fact { programs: &["scp", "rsync"], finds: Finds::Login(22), values: SSH_VALUES, reads: &["~/.ssh"], ..NONE },
+    Fact { programs: &["scp", "rsync"], finds: Finds::RemotePath(22), values: SSH_VALUES, reads: &["~/.ssh"], ..NONE },
     server(&["psql", "pg_dump", "pg_restore", "createdb", "dropdb"], &["--host", "-h"], 5432),
     server(&["mysql", "mysqldump", "mariadb"], &["--host", "-h"], 3306),
     server(&["redis-cli"], &["-h"], 6379),
     urls(&["mongosh", "mongo"], &[]),
-    fixed(&["npm", "pnpm", "yarn", "bun"], &["install", "i", "ci", "add", "update", "up", "upgrade", "view", "info", "search", "publish", "audit", "outdated", "login", "create", "init", "exec", "dlx", "x"], NPM),
+    fixed(&["yarn"], &["", "install", "add", "up", "upgrade", "dlx", "create", "npm"], NPM),
+    fixed(&["npm", "pnpm", "bun"], &["install", "i", "ci", "add", "update", "up", "upgrade", "view", "info", "search", "publish", "audit", "outdated", "login", "create", "init", "exec", "dlx", "x"], NPM),
     fixed(&["npx", "bunx", "pnpx"], &[], NPM),
     fixed(&["pip", "pip3", "pipx"], &["install", "download", "index", "search", "wheel", "run", "upgrade"], PYPI),
     fixed(&["uv"], &["add", "sync", "lock", "tool", "pip"], PYPI),
@@ -161,7 +189,8 @@ pub(super) static FACTS: &[Fact] = &[
     fixed(&["composer"], &["install", "update", "require", "create-project"], &["repo.packagist.org", "api.github.com"]),
     fixed(&["brew"], &["install", "update", "upgrade", "search", "info", "fetch"], &["formulae.brew.sh", "ghcr.io"]),
     fixed(&["apt", "apt-get"], &["install", "update", "upgrade", "download", "full-upgrade", "dist-upgrade"], &["deb.debian.org", "archive.ubuntu.com", "security.ubuntu.com"]),
-    fixed(&["mvn", "gradle"], &[], &["repo.maven.apache.org", "repo1.maven.org", "plugins.gradle.org"]),
+    fixed(MAVEN, &[], &["repo.maven.apache.org", "repo1.maven.org"]),
+    fixed(&["gradle", "gradlew"], &[], &["repo.maven.apache.org", "repo1.maven.org", "plugins.gradle.org"]),
     fixed(&["dotnet"], &["restore", "add", "tool", "nuget"], &["api.nuget.org"]),
     fixed(&["gh"], &[], &["api.github.com", "github.com"]),
     fixed(&["glab"], &[], &["gitlab.com"]),
@@ -171,10 +200,34 @@ pub(super) static FACTS: &[Fact] = &[
     fixed(&["heroku"], &[], &["api.heroku.com"]),
     fixed(&["vercel"], &[], &["api.vercel.com"]),
     fixed(&["huggingface-cli", "hf"], &[], &["huggingface.co"]),
+    fixed(&["netlify"], &[], &["api.netlify.com"]),
+    fixed(&["fly", "flyctl"], &[], &["api.fly.io", "api.machines.dev"]),
+    fixed(&["firebase"], &[], &["*.googleapis.com"]),
+    fixed(&["wrangler"], &["publish", "deploy", "login", "tail", "secret", "kv", "d1", "r2", "pages"], &["api.cloudflare.com"]),
+    fixed(&["twine"], &["upload"], &["upload.pypi.org"]),
+    fixed(&["terraform", "tofu"], &["init", "apply", "plan", "destroy", "login", "providers", "get"], &["registry.terraform.io", "releases.hashicorp.com"]),
+    fixed(&["pulumi"], &[], &["api.pulumi.com"]),
+    fixed(&["conda", "mamba", "micromamba"], &["install", "create", "update", "search", "upgrade"], &["conda.anaconda.org", "repo.anaconda.com"]),
+    fixed(&["pyenv"], &["install", "update"], &["www.python.org"]),
+    fixed(&["nvm", "fnm", "volta", "n"], &["install", "use", "ls-remote"], &["nodejs.org"]),
+    fixed(&["rbenv", "ruby-build"], &["install"], &["cache.ruby-lang.org"]),
+    fixed(&["flutter", "dart"], &["pub", "upgrade", "create"], &["pub.dev", "storage.googleapis.com"]),
+    fixed(&["swift"], &["package"], &["github.com"]),
+    fixed(&["mix"], &["deps.get", "deps.update", "local.hex", "archive.install"], &["hex.pm", "repo.hex.pm"]),
+    fixed(&["cabal", "stack"], &["update", "install", "setup"], &["hackage.haskell.org"]),
+    fixed(&["ollama"], &["run", "pull", "push"], &["registry.ollama.ai"]),
+    fixed(&["apk"], &["add", "update", "upgrade", "fetch"], &["dl-cdn.alpinelinux.org"]),
+    fixed(&["dnf", "yum"], &["install", "update", "upgrade", "download"], &["mirrors.fedoraproject.org"]),
+    fixed(&["pacman"], &["-S", "-Sy", "-Syu"], &["geo.mirror.pkgbuild.com"]),
+    Fact { programs: &["crontab"], reads: &["/var/spool/cron"], ..NONE },
+    Fact { programs: &["python", "python3", "node", "ruby", "perl", "php", "deno", "bun", "osascript"], finds: Finds::UrlsInCode, ..NONE },
     Fact { programs: &["docker", "docker-compose"], sockets: &["/var/run/docker.sock"], ..NONE },
     Fact { programs: &["kubectl", "helm", "k9s"], reads: &["~/.kube"], ..NONE },
     Fact { programs: &["systemctl", "journalctl", "loginctl"], sockets: &["/run/dbus/system_bus_socket"], ..NONE },
 ];
+
+/// Programs that start a package's program, and fetch it only if it is not installed.
+pub(super) const PACKAGE_LAUNCHERS: &[&str] = &["npx", "bunx", "pnpx"];
 
 /// Programs whose arguments are text, also where they look like paths.
 pub(super) const TEXT_PROGRAMS: &[&str] = &[

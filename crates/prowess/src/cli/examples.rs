@@ -130,6 +130,18 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ),
     ("approvals revoke", &[("prowess approvals revoke curl", "")]),
     ("approvals log", &[("prowess approvals log", "who allowed what on a gateway, and when")]),
+    ("leases", &[("prowess leases list", ""), ("prowess leases allow --skill weather --host wttr.in", "")]),
+    ("leases list", &[("prowess leases list", "")]),
+    (
+        "leases allow",
+        &[
+            ("prowess leases allow --skill weather --host wttr.in", "for this skill's own commands"),
+            ("prowess leases allow --host github.com --host pypi.org", "for commands of no skill"),
+            ("prowess leases allow --write ~/src/app", "work in another directory"),
+        ],
+    ),
+    ("leases revoke", &[("prowess leases revoke wttr.in", "")]),
+    ("leases path", &[("prowess leases path", "")]),
     ("approvals path", &[("prowess approvals path", "")]),
     ("approvals watch", &[("prowess approvals watch", "approve a gateway's commands here")]),
     ("approvals resolve", &[("prowess approvals resolve 3f2a91c0 allow-once", "")]),

@@ -79,8 +79,8 @@ pub(super) fn network(host: Option<&Host>, settings: &ExecSettings) -> Vec<Findi
     });
     let is_ours = matches!(settings.sandbox, SandboxChoice::Auto | SandboxChoice::Landlock | SandboxChoice::Bubblewrap);
     let commands = match (is_ours, settings.grants.network) {
-        (true, false) => finding(Standing::Works, "commands have none unless you allow it".to_owned())
-            .advice("one skill: prowess config set skills.entries.NAME.sandbox.network true"),
+        (true, false) => finding(Standing::Works, "commands reach only the hosts that you allow".to_owned())
+            .advice("to allow one before you are asked: prowess leases allow --host NAME"),
         (true, true) => finding(Standing::Warning, "every command may use it (tools.exec.sandbox.network)".to_owned()),
         (false, _) => finding(Standing::Works, "commands have the network of their sandbox".to_owned()),
     };

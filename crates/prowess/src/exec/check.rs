@@ -2,18 +2,20 @@
 
 use std::fmt::Write as _;
 
+use prowess_exec::Case;
 use prowess_host::Failure;
 use prowess_policy::{Cover, Judged, Judgment, Objection, Verdict, shown};
 use serde_json::{Value, json};
 
 use crate::output::{BAD, BOLD, DIM, GOOD, Report, WARN, paint};
 
-pub(crate) fn report(judgment: &Judgment, json: bool) -> Result<Report, Failure> {
-    if json { Report::json(&shape(judgment)) } else { Ok(Report::text(text(judgment))) }
+pub(crate) fn report(case: &Case, json: bool) -> Result<Report, Failure> {
+    let (judgment, remedies) = (&case.judgment, case.remedies());
+    if json { Report::json(&shape(judgment, &remedies)) } else { Ok(Report::text(text(judgment, &remedies))) }
 }
 
 /// The judgment for machines.
-pub(crate) fn shape(judgment: &Judgment) -> Value {
+fn shape(judgment: &Judgment, remedies: &[String]) -> Value {
     let grants = judgment.grants();
     json!({
         "verdict": judgment.verdict(),
@@ -24,7 +26,7 @@ pub(crate) fn shape(judgment: &Judgment) -> Value {
         "wants": judgment.wants(),
         "segments": judgment.segments().iter().map(segment).collect::<Vec<_>>(),
         "objections": judgment.objections().iter().map(objection).collect::<Vec<_>>(),
-        "remedies": judgment.remedies(),
+        "remedies": remedies,
         "always": match &grants {
             Ok(grants) => json!({ "available": judgment.verdict() == Verdict::Ask, "stores": grants }),
             Err(why) => json!({ "available": false, "reason": why.to_string() }),
@@ -52,7 +54,7 @@ fn objection(objection: &Objection) -> Value {
     json!({ "code": objection.code(), "message": objection.to_string(), "span": objection.span() })
 }
 
-fn text(judgment: &Judgment) -> String {
+fn text(judgment: &Judgment, remedies: &[String]) -> String {
     let (style, word, meaning) = match judgment.verdict() {
         Verdict::Allow => (GOOD, "allow", "it would run without asking"),
         Verdict::Ask => (WARN, "ask", "it needs your approval"),
@@ -81,12 +83,11 @@ fn text(judgment: &Judgment) -> String {
             }
         }
     }
-    let remedies = judgment.remedies();
     if !remedies.is_empty() {
         text.push_str("\nTo change this:\n");
     }
     for remedy in remedies {
-        let _ = writeln!(text, "  {}", shown(&remedy));
+        let _ = writeln!(text, "  {}", shown(remedy));
     }
     text
 }

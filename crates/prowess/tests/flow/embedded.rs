@@ -3,6 +3,9 @@
 use super::MESSAGE;
 use super::home::{FORECAST, Line, bare};
 
+/// What the hint says to type.
+const LEASE: &str = "prowess leases allow --skill weather --host wttr.in";
+
 #[test]
 fn a_new_user_sees_a_skill_picked_read_and_explained() {
     let home = bare();
@@ -24,13 +27,13 @@ fn a_new_user_sees_a_skill_picked_read_and_explained() {
 fn asked_to_act_it_runs_the_command_under_the_policy() {
     let home = bare();
     let refused = home.go(&format!("run --act {MESSAGE}")).code(1);
-    refused.lacks("Ran:").lacks(FORECAST).out_has("prowess approvals allow").err_has("exec curl").err_has("✗");
-    home.go("approvals allow curl").ok();
+    refused.lacks("Ran:").lacks(FORECAST).out_has(LEASE).lacks("approvals allow").err_has("exec curl").err_has("✗");
+    home.go(LEASE.strip_prefix("prowess ").expect("a command")).ok();
     let output = home.go(&format!("run --act {MESSAGE}")).ok();
     output.out_has(FORECAST).out_has("Shanghai").err_has("exec curl");
     // A command that fails fails the run, and lacking network is explained with what to type.
     let alone = bare().program("tools/curl", "#!/bin/sh\nexit 6\n");
-    alone.go("approvals allow curl").ok();
+    alone.go(LEASE.strip_prefix("prowess ").expect("a command")).ok();
     let failed = alone.go(&format!("run --act {MESSAGE}")).code(1);
     failed
         .out_has("The command failed with exit code 6")

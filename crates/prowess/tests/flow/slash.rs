@@ -61,8 +61,8 @@ fn a_dispatched_command_goes_straight_to_its_tool_under_the_same_policy() {
     let server = ModelServer::answering(Chunking::Whole, forecaster);
     let home = talking_to(&server, APIS[0]).skill("sky", "Looks up.", "command-dispatch: tool\ncommand-tool: exec");
     let refused = home.go("run '/sky curl -s wttr.in/Shanghai'").code(1);
-    refused.err_has("nobody to ask").err_has("prowess approvals allow").lacks(FORECAST);
-    home.go("approvals allow curl").ok();
+    refused.err_has("nobody to ask").err_has("prowess leases allow --host wttr.in").lacks(FORECAST);
+    home.go("leases allow --host wttr.in").ok();
     let output = home.go("run '/sky curl -s wttr.in/Shanghai'").ok();
     assert_eq!(output.stdout().trim_end(), format!("wttr.in/Shanghai: {FORECAST}"), "{output}");
     output.err_has("● sky (called directly)");

@@ -1,0 +1,122 @@
+//! `prowess leases`: what may commands use beyond the sandbox, and how is that changed?
+
+use std::path::{Path, PathBuf};
+
+use prowess_exec::leases::{Holder, LeaseError, Leases};
+use prowess_host::{Context, Failure, View, source};
+use prowess_policy::lease::{HeldLease, HostRule, Lease, Lifetime, Origin};
+use prowess_policy::shown;
+use serde_json::json;
+
+use crate::cli::{self, Globals, LeaseArgs};
+use crate::output::{Report, table};
+use crate::skills;
+
+pub(crate) fn run(command: &cli::Leases, globals: &Globals) -> Result<Report, Failure> {
+    let context = globals.context()?;
+    let leases = Leases::in_state_dir(&context.locations.state_dir);
+    match command {
+        cli::Leases::Path if globals.json => Report::json(&json!({ "path": leases.path() })),
+        cli::Leases::Path => Ok(Report::text(format!("{}\n", leases.path().display()))),
+        cli::Leases::List => list(&leases, globals.json),
+        cli::Leases::Allow(args) => allow(&leases, context, args, globals.json),
+        cli::Leases::Revoke { wanted } => revoke(&leases, wanted, globals.json),
+    }
+}
+
+fn list(leases: &Leases, json: bool) -> Result<Report, Failure> {
+    let held = leases.load().map_err(broken)?;
+    if json {
+        return Report::json(&json!({ "path": leases.path(), "leases": held }));
+    }
+    if held.is_empty() {
+        return Ok(Report::text(
+            "No leases yet. You are asked when a command wants to leave the sandbox. To allow a host beforehand:\n\
+             prowess leases allow --host NAME\n",
+        ));
+    }
+    let row = |held: HeldLease| {
+        let id: String = held.id.chars().take(8).collect();
+        let skill = held.skill.as_deref().map_or_else(|| "–".to_owned(), |skill| shown(skill).to_string());
+        let allowed = shown(&held.lease.phrases().join(", ")).to_string();
+        vec![id, shown(&held.agent).to_string(), skill, allowed]
+    };
+    Ok(Report::text(table(&["Id", "Agent", "Skill", "May"], &[3], held.into_iter().map(row).collect())))
+}
+
+fn allow(leases: &Leases, context: Context, args: &LeaseArgs, json: bool) -> Result<Report, Failure> {
+    let lease = lease(args, context.user_home())?;
+    if lease.is_empty() {
+        return Err(Failure::usage("nothing to allow").hint("name a host, for example: --host wttr.in"));
+    }
+    let agent = context.agent.id.to_string();
+    let skill = match &args.skill {
+        Some(name) => {
+            let view = View::load(context, None)?;
+            let skill = skills::find(&view, name)?;
+            Some((skill.name.to_string(), source(skill)))
+        }
+        None => None,
+    };
+    let whose = skill.as_ref().map_or_else(
+        || format!("commands of agent {agent} that belong to no skill"),
+        |(name, _)| format!("commands of skill {} (agent {agent})", shown(name)),
+    );
+    let phrases = lease.phrases();
+    let holder = Holder { agent, session: String::new(), skill };
+    leases.keep(&holder, lease.clone(), (Origin::Settings, Lifetime::Always)).map_err(broken)?;
+    if json {
+        return Report::json(&json!({
+            "agent": holder.agent, "skill": holder.skill.map(|(name, _)| name), "lease": lease,
+        }));
+    }
+    Ok(Report::text(format!("From now on {whose} may {}.\n", shown(&phrases.join(", ")))))
+}
+
+/// The lease that the arguments describe.
+fn lease(args: &LeaseArgs, home: &Path) -> Result<Lease, Failure> {
+    let hosts = args.host.iter().map(|host| {
+        host.parse::<HostRule>().map_err(|error| {
+            Failure::input(format!("`{}` is not a host: {error}", shown(host)))
+                .hint("write it as wttr.in, wttr.in:443 or *.example.com")
+        })
+    });
+    let paths = |paths: &[PathBuf]| paths.iter().map(|path| whole(path, home)).collect::<Result<Vec<_>, _>>();
+    Ok(Lease {
+        hosts: hosts.collect::<Result<_, _>>()?,
+        reads: paths(&args.read)?,
+        writes: paths(&args.write)?,
+        sockets: paths(&args.socket)?,
+        keys: args.key.clone(),
+        keeps_running: args.keeps_running,
+    })
+}
+
+/// The path without symlinks, as a command would reach it.
+fn whole(path: &Path, home: &Path) -> Result<PathBuf, Failure> {
+    let expanded = path.strip_prefix("~").map_or_else(|_| path.to_owned(), |rest| home.join(rest));
+    expanded.canonicalize().map_err(|error| {
+        Failure::input(format!("{}: {error}", path.display())).hint("name a file or directory that exists")
+    })
+}
+
+fn revoke(leases: &Leases, wanted: &str, json: bool) -> Result<Report, Failure> {
+    let removed = leases.revoke(wanted).map_err(broken)?;
+    if removed == 0 {
+        return Err(Failure::input(format!("there is no lease `{}`", shown(wanted)))
+            .hint("prowess leases list shows the leases"));
+    }
+    if json {
+        return Report::json(&json!({ "removed": removed }));
+    }
+    let what = if removed == 1 { "One lease".to_owned() } else { format!("{removed} leases") };
+    Ok(Report::text(format!("{what} revoked. What is running keeps what it has.\n")))
+}
+
+fn broken(error: LeaseError) -> Failure {
+    let hint = match &error {
+        LeaseError::Broken(..) => "fix the file or move it elsewhere; until then no command runs",
+        LeaseError::Io(..) => "check that you can read and write the state directory",
+    };
+    Failure::input(error).hint(hint)
+}
