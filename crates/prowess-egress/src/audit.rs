@@ -2,8 +2,9 @@
 
 use std::fmt::Display;
 use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use prowess_policy::lease::{Host, HostError};
@@ -129,6 +130,9 @@ pub enum Outcome {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ConnectionRecord {
+    /// Its number among the connections of the command.
+    #[serde(skip)]
+    pub number: u64,
     /// The skill that the command belongs to.
     pub skill: Option<String>,
     /// The command's id.
@@ -153,11 +157,51 @@ pub struct ConnectionRecord {
     pub outcome: Outcome,
 }
 
-/// Takes records. A function is one too.
-pub trait AuditSink: Send + Sync + 'static {
-    /// Takes one record. It is called from the task of the connection, so it must not block.
-    fn record(&self, record: ConnectionRecord);
+/// How far a connection is that is still open.
+#[derive(Debug, Default)]
+pub struct Progress {
+    pub(crate) up: AtomicU64,
+    pub(crate) down: AtomicU64,
+    is_reached: AtomicBool,
 }
+
+impl Progress {
+    /// Bytes from the client to the host, so far.
+    #[must_use]
+    pub fn up(&self) -> u64 {
+        self.up.load(Ordering::Relaxed)
+    }
+
+    /// Bytes from the host to the client, so far.
+    #[must_use]
+    pub fn down(&self) -> u64 {
+        self.down.load(Ordering::Relaxed)
+    }
+
+    /// Whether the proxy is connected to the host. Before that, it waits for an answer, for the name or for the host.
+    #[must_use]
+    pub fn is_reached(&self) -> bool {
+        self.is_reached.load(Ordering::Relaxed)
+    }
+}
+
+/// Takes records. A function is one too. Its methods are called from the task of the connection, so they must not block.
+pub trait AuditSink: Send + Sync + 'static {
+    /// Takes the record of a connection that is over.
+    fn record(&self, record: ConnectionRecord);
+
+    /// A client named the host that it wants. `record` holds what is known by then; `progress` changes until the record
+    /// with the same number is delivered.
+    fn opened(&self, _record: &ConnectionRecord, _progress: &Arc<Progress>) {}
+
+    /// Waits until all records are stored. [`Outlet::close`](crate::Outlet::close) calls it last.
+    fn flush(&self) -> Flushing<'_> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// The future of a sink whose records are stored.
+pub type Flushing<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
 impl<F: Fn(ConnectionRecord) + Send + Sync + 'static> AuditSink for F {
     fn record(&self, record: ConnectionRecord) {
@@ -171,13 +215,13 @@ pub(crate) struct Draft {
     record: Option<ConnectionRecord>,
     sink: Arc<dyn AuditSink>,
     start: Instant,
-    pub(crate) up: AtomicU64,
-    pub(crate) down: AtomicU64,
+    pub(crate) progress: Arc<Progress>,
 }
 
 impl Draft {
-    pub(crate) fn new(skill: Option<String>, command: String, sink: Arc<dyn AuditSink>) -> Self {
+    pub(crate) fn new(number: u64, skill: Option<String>, command: String, sink: Arc<dyn AuditSink>) -> Self {
         let record = ConnectionRecord {
+            number,
             skill,
             command,
             host: None,
@@ -189,13 +233,16 @@ impl Draft {
             ms: 0,
             outcome: ended(),
         };
-        Self { record: Some(record), sink, start: Instant::now(), up: AtomicU64::new(0), down: AtomicU64::new(0) }
+        Self { record: Some(record), sink, start: Instant::now(), progress: Arc::default() }
     }
 
     pub(crate) fn asks_for(&mut self, host: &Host, port: u16, protocol: Protocol) {
         self.edit(|record| {
             (record.host, record.port, record.protocol) = (Some(host.clone()), Some(port), protocol);
         });
+        if let Some(record) = &self.record {
+            self.sink.opened(record, &self.progress);
+        }
     }
 
     pub(crate) fn speaks(&mut self, protocol: Protocol) {
@@ -204,6 +251,7 @@ impl Draft {
 
     pub(crate) fn reached(&mut self, address: SocketAddr) {
         self.edit(|record| record.address = Some(address));
+        self.progress.is_reached.store(true, Ordering::Relaxed);
     }
 
     /// Delivers the record.
@@ -221,8 +269,7 @@ impl Draft {
 impl Drop for Draft {
     fn drop(&mut self) {
         if let Some(mut record) = self.record.take() {
-            record.up = self.up.load(Ordering::Relaxed);
-            record.down = self.down.load(Ordering::Relaxed);
+            (record.up, record.down) = (self.progress.up(), self.progress.down());
             // Programs end without closing their connections.
             if record.outcome == ended() && record.up + record.down > 0 {
                 record.outcome = Outcome::Served;

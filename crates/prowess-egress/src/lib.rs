@@ -68,7 +68,7 @@ mod tunnel;
 
 pub use address::AddressKind;
 pub use ask::{Answer, Answering, AskNobody, Asker, HostQuestion, Lifetime};
-pub use audit::{AuditSink, ConnectionRecord, Outcome, Protocol, Refusal};
+pub use audit::{AuditSink, ConnectionRecord, Flushing, Outcome, Progress, Protocol, Refusal};
 pub use environment::environment;
 pub use limits::Limits;
 pub use names::{LookingUp, Lookup, Names, SystemLookup};

@@ -121,11 +121,21 @@ impl ProxyListener {
     }
 }
 
+/// Where the records go.
+struct Sink(Arc<dyn AuditSink>);
+
+impl std::fmt::Debug for Sink {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Sink")
+    }
+}
+
 /// The way out for one command. Dropping it stops the proxy and closes its connections.
 #[derive(Debug)]
 #[must_use = "the proxy stops when this is dropped"]
 pub struct Outlet {
     task: JoinHandle<()>,
+    audit: Sink,
     stop: Option<oneshot::Sender<()>>,
 }
 
@@ -133,15 +143,17 @@ impl Outlet {
     /// Serves the connections of `listener` for one command. Call it inside a tokio runtime.
     pub fn serve(listener: impl Into<ProxyListener>, context: CommandContext) -> Self {
         let (stop, stopped) = oneshot::channel();
+        let audit = Sink(Arc::clone(&context.audit));
         let state = Arc::new(CommandState::new(context));
-        Self { task: tokio::spawn(accept(listener.into(), state, stopped)), stop: Some(stop) }
+        Self { task: tokio::spawn(accept(listener.into(), state, stopped)), audit, stop: Some(stop) }
     }
 
-    /// Closes all connections, and returns when their records are delivered.
+    /// Closes all connections, and returns when their records are stored.
     pub async fn close(mut self) {
         drop(self.stop.take());
         // It fails only if the task panicked or its runtime is gone; nothing is open then either.
         (&mut self.task).await.ok();
+        self.audit.0.flush().await;
     }
 }
 

@@ -65,17 +65,20 @@ pub(crate) struct CommandState {
     pub(crate) buffers: Buffers,
     /// Bytes of all connections.
     pub(crate) bytes: AtomicU64,
+    /// How many records were begun.
+    begun: AtomicU64,
     questions: Questions,
 }
 
 impl CommandState {
     pub(crate) fn new(context: CommandContext) -> Self {
         let questions = Questions::new(context.asker.clone(), &context.limits);
-        Self { context, questions, buffers: Buffers::default(), bytes: AtomicU64::new(0) }
+        Self { context, questions, buffers: Buffers::default(), bytes: AtomicU64::new(0), begun: AtomicU64::new(0) }
     }
 
     pub(crate) fn draft(&self) -> Draft {
-        Draft::new(self.context.skill.clone(), self.context.command.clone(), self.context.audit.clone())
+        let number = self.begun.fetch_add(1, Ordering::Relaxed) + 1;
+        Draft::new(number, self.context.skill.clone(), self.context.command.clone(), self.context.audit.clone())
     }
 
     /// Connects to `port` of `host`, if the rules or an answer allow it and every address of the host may be reached.

@@ -45,8 +45,8 @@ impl<'a> Meter<'a> {
     pub(crate) fn count(&self, direction: Direction, bytes: usize) -> Result<(), Refusal> {
         let bytes = bytes as u64;
         let (own, other) = match direction {
-            Direction::Up => (&self.draft.up, &self.draft.down),
-            Direction::Down => (&self.draft.down, &self.draft.up),
+            Direction::Up => (&self.draft.progress.up, &self.draft.progress.down),
+            Direction::Down => (&self.draft.progress.down, &self.draft.progress.up),
         };
         let connection = own.load(Ordering::Relaxed) + other.load(Ordering::Relaxed) + bytes;
         if connection > self.limits().connection_bytes {
@@ -118,7 +118,7 @@ pub(crate) async fn tunnel(
             Err(refusal.into())
         }
         // Many programs end a conversation that way.
-        Err(Stop::Reset) if draft.up.load(Ordering::Relaxed) > 0 && draft.down.load(Ordering::Relaxed) > 0 => Ok(()),
+        Err(Stop::Reset) if draft.progress.up() > 0 && draft.progress.down() > 0 => Ok(()),
         result => result,
     }
 }

@@ -5,7 +5,6 @@
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use prowess_egress::ConnectionRecord;
 use prowess_files::{Durability, LineLog};
 use prowess_policy::{Judgment, Objection};
 use serde_json::{Value, json};
@@ -75,13 +74,6 @@ impl Audit {
         Self(LineLog::new(path, MAX_BYTES, Durability::Buffered))
     }
 
-    /// The trail of connections in `state_dir`.
-    #[must_use]
-    pub fn of_connections(state_dir: &Path) -> Self {
-        let path = state_dir.join("audit").join("egress.jsonl");
-        Self(LineLog::new(path, MAX_BYTES, Durability::Buffered))
-    }
-
     /// Where it is.
     #[must_use]
     pub fn path(&self) -> &Path {
@@ -107,15 +99,6 @@ impl Audit {
             "command": shortened(command),
             "detail": detail,
         }))
-    }
-
-    /// Writes one line about a connection of a command in `session`.
-    pub fn record_connection(&self, record: &ConnectionRecord, session: &str) -> std::io::Result<()> {
-        let mut line = serde_json::to_value(record)?;
-        line["at"] = json!(now());
-        line["session"] = json!(session);
-        line["command"] = json!(shortened(&record.command));
-        self.append(&line)
     }
 
     fn append(&self, line: &Value) -> std::io::Result<()> {

@@ -50,7 +50,7 @@ impl Refusals {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn note(&self, record: &ConnectionRecord) {
+    pub(crate) fn note(&self, record: &ConnectionRecord) {
         let Outcome::Refused(why) = &record.outcome else { return };
         let host = record.host.as_ref().zip(record.port).map(|(host, port)| host.with_port(port));
         let text = format!("{}: {why}", host.as_deref().unwrap_or("a host without a valid name"));
@@ -64,17 +64,9 @@ impl Refusals {
 /// What the proxy of `exec` serves to the command of `permit`, which `holder` holds leases for.
 pub(crate) fn egress(permit: &Permit, exec: &Exec, holder: Holder) -> Egress {
     let binding = permit.binding();
-    let (trail, session) = (exec.connections.clone(), binding.session.clone());
     let refusals = Refusals::default();
-    let noted = refusals.clone();
-    let mut context = CommandContext::new(binding.command.clone(), move |record: ConnectionRecord| {
-        noted.note(&record);
-        let (trail, session) = (trail.clone(), session.clone());
-        tokio::task::spawn_blocking(move || {
-            // A connection that is not written down is a gap in a record; it must not stop the run.
-            let _ = trail.record_connection(&record, &session);
-        });
-    });
+    let trail = exec.connections.of_command(&binding.session, refusals.clone());
+    let mut context = CommandContext::new(binding.command.clone(), trail);
     context.skill = holder.skill.as_ref().map(|(name, _)| name.clone());
     context.rules.clone_from(&permit.lease().hosts);
     context.hint = Some(HINT.to_owned());

@@ -25,6 +25,7 @@ use prowess_policy::{
 
 use crate::approver::{Approver, unanswered};
 use crate::audit::{Audit, Ending, Note, now};
+use crate::connections::Connections;
 use crate::egress;
 use crate::exec_tool::{self, Background, Defaults, ExecCall, NAME, Plan, Workdir, preflight};
 use crate::job::{Handle, Input, Leftovers, Runner, Start};
@@ -62,7 +63,7 @@ pub struct Exec {
     /// What people allowed beyond the sandbox.
     pub leases: Leases,
     /// Where connections are written down.
-    pub connections: Audit,
+    pub connections: Connections,
     /// How names of hosts are looked up for commands.
     pub names: Names,
     /// Who runs commands on other machines, if there are any.
@@ -254,7 +255,7 @@ impl Exec {
             survey: Arc::new(Survey::with_helper(helper.clone())),
             helper,
             leases: Leases::in_state_dir(state_dir),
-            connections: Audit::of_connections(state_dir),
+            connections: Connections::in_state_dir(state_dir),
             names: Names::default(),
             remote: None,
             approved_files: Arc::default(),

@@ -8,6 +8,7 @@ pub mod approver;
 pub mod audit;
 mod code_paths;
 pub mod confine;
+pub mod connections;
 pub mod egress;
 pub mod exec;
 pub mod exec_tool;

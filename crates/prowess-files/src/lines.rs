@@ -46,8 +46,29 @@ impl LineLog {
         self.beside("old")
     }
 
+    /// What it holds: its own text, and that of the file that was put aside last. A file that is not there is empty.
+    pub fn read(&self) -> io::Result<[String; 2]> {
+        let text = |path: &Path| {
+            let file = match File::open(path) {
+                Ok(file) => file,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(String::new()),
+                Err(error) => return Err(error),
+            };
+            let mut bytes = Vec::new();
+            // The last line may go beyond the limit.
+            file.take(self.max_bytes.saturating_mul(2)).read_to_end(&mut bytes)?;
+            Ok(String::from_utf8_lossy(&bytes).into_owned())
+        };
+        Ok([text(&self.path)?, text(&self.old_path())?])
+    }
+
     /// Appends `line`. Threads and processes wait for each other. A line that a crash or a full disk tore is closed off.
     pub fn append(&self, line: &str) -> io::Result<()> {
+        self.append_all(&[line])
+    }
+
+    /// Appends `lines` in one write.
+    pub fn append_all(&self, lines: &[impl AsRef<str>]) -> io::Result<()> {
         if let Some(dir) = self.path.parent() {
             create_private_dir(dir)?;
         }
@@ -58,7 +79,8 @@ impl LineLog {
             file = self.open()?;
         }
         let start = if is_torn(&mut file)? { "\n" } else { "" };
-        file.write_all(format!("{start}{line}\n").as_bytes())?;
+        let lines = lines.iter().flat_map(|line| [line.as_ref(), "\n"]);
+        file.write_all(std::iter::once(start).chain(lines).collect::<String>().as_bytes())?;
         match self.durability {
             Durability::Synced => file.sync_data(),
             Durability::Buffered => Ok(()),
@@ -129,6 +151,11 @@ mod tests {
         std::fs::write(log.path(), "to").expect("written");
         log.append("whole").expect("written");
         assert_eq!(read(log.path()), "to\nwhole\n");
+        log.append_all(&["one", "two"]).expect("written");
+        let [own, old] = log.read().expect("read");
+        assert_eq!((own.as_str(), old.len()), ("to\nwhole\none\ntwo\n", 1_001));
+        let none = LineLog::new(dir.path().join("none.jsonl"), 1_000, Durability::Buffered);
+        assert_eq!(none.read().expect("read"), ["", ""]);
     }
 
     #[test]

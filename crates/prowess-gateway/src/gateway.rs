@@ -9,6 +9,7 @@ use prowess_agent::news::News;
 use prowess_config::{ConfigFile, EditError, Locations, Secret};
 use prowess_exec::Exec;
 use prowess_exec::approver::Approver;
+use prowess_exec::connections::LiveConnections;
 use prowess_exec::job::{self, Runner};
 use prowess_exec::remote::Remote;
 use prowess_host::{Context, Failure, Ground};
@@ -64,6 +65,8 @@ pub struct Gateway {
     pub(crate) runs: Runs,
     /// Runs the commands of all agents.
     pub(crate) exec: Arc<Exec>,
+    /// What they talk to.
+    pub(crate) traffic: Arc<LiveConnections>,
     /// Who is asked about them.
     pub(crate) approver: Arc<dyn Approver>,
     /// How long a turn waits for an answer.
@@ -198,6 +201,7 @@ impl Gateway {
         gateway.tasks.spawn(health::keep_telling(Arc::clone(&gateway)));
         gateway.tasks.spawn(pulse::ticks(Arc::clone(&gateway)));
         gateway.tasks.spawn(pulse::presence(Arc::clone(&gateway)));
+        gateway.tasks.spawn(pulse::traffic(Arc::clone(&gateway)));
         gateway.tasks.spawn(Nodes::look_after(Arc::clone(&gateway)));
         let serving = tokio::spawn(server::serve(Arc::clone(&gateway), socket));
         Ok(Running { address, gateway, serving, grace: options.grace.unwrap_or(GRACE), token_file })
@@ -215,6 +219,7 @@ impl Gateway {
         exec.remote = Some(Arc::new(NodeExec { nodes: Arc::clone(&nodes), board: Arc::clone(&board) }));
         Ok(Self {
             runs,
+            traffic: exec.connections.watch(),
             exec: Arc::new(exec),
             approver,
             wait: options.wait.unwrap_or(WAIT),

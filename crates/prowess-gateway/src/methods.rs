@@ -9,6 +9,7 @@ mod approvals;
 mod chat;
 pub(crate) mod config;
 mod device;
+mod egress;
 mod given;
 pub(crate) mod health;
 mod logs;
@@ -102,6 +103,7 @@ const TABLES: &[&[Method]] = &[
     approvals::METHODS,
     chat::METHODS,
     device::METHODS,
+    egress::METHODS,
     models::METHODS,
     node::METHODS,
     presence::METHODS,
@@ -130,6 +132,7 @@ pub(crate) const EVENTS: &[&str] = &[
     "device.pair.resolved",
     "exec.approval.requested",
     "exec.approval.resolved",
+    "egress.traffic",
     "skills.changed",
 ];
 

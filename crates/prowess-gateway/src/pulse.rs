@@ -9,12 +9,17 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
 
 use crate::gateway::Gateway;
 use crate::hub::{Audience, Urgency};
+use crate::scope::Scope;
 
 /// How long comings and goings are gathered before everybody is told: many come and go at once. The more hear of it, the
 /// longer it takes to tell them, up to a bound.
 const GATHER: Duration = Duration::from_millis(250);
 const GATHER_FOR_EACH: Duration = Duration::from_millis(1);
 const LONGEST_GATHER: Duration = Duration::from_secs(3);
+
+/// How long connections of commands are gathered before clients are told, and how often they are told of bytes.
+const GATHER_TRAFFIC: Duration = Duration::from_millis(300);
+const TRAFFIC_EVERY: Duration = Duration::from_secs(1);
 
 /// Gives signs of life, and asks for them.
 pub(crate) async fn ticks(gateway: Arc<Gateway>) {
@@ -50,6 +55,23 @@ pub(crate) async fn presence(gateway: Arc<Gateway>) {
         let payload = json!({"presence": gateway.presence.list()});
         let state = Some(gateway.presence.version());
         gateway.hub.tell_state(Audience::Operators, "presence", &payload, Urgency::Droppable, state);
+    }
+}
+
+/// Tells clients which hosts commands talk to.
+pub(crate) async fn traffic(gateway: Arc<Gateway>) {
+    loop {
+        tokio::select! {
+            () = gateway.stop.cancelled() => return,
+            () = gateway.traffic.changed(TRAFFIC_EVERY) => {}
+        }
+        tokio::select! {
+            () = gateway.stop.cancelled() => return,
+            () = sleep(GATHER_TRAFFIC) => {}
+        }
+        if let Some(news) = gateway.traffic.news() {
+            gateway.hub.tell(Audience::With(Scope::Read), "egress.traffic", &news, Urgency::Droppable);
+        }
     }
 }
 

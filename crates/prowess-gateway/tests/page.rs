@@ -27,6 +27,8 @@ mod interrupted;
 mod lists;
 #[path = "page/markdown.rs"]
 mod markdown;
+#[path = "page/network.rs"]
+mod network;
 #[path = "page/pairing.rs"]
 mod pairing;
 #[path = "page/places.rs"]
@@ -47,7 +49,7 @@ mod views;
 mod waiting;
 
 /// All views of the page.
-const VIEWS: [&str; 13] = [
+const VIEWS: [&str; 14] = [
     "overview",
     "chat",
     "approvals",
@@ -58,6 +60,7 @@ const VIEWS: [&str; 13] = [
     "nodes",
     "rules",
     "audit",
+    "network",
     "agents",
     "config",
     "logs",

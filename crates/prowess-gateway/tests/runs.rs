@@ -11,6 +11,8 @@ mod room;
 mod agents;
 #[path = "runs/deltas.rs"]
 mod deltas;
+#[path = "runs/egress.rs"]
+mod egress;
 #[path = "runs/http.rs"]
 mod http;
 #[path = "runs/journal.rs"]

@@ -155,6 +155,11 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: Leases,
     },
+    /// See which hosts commands reached
+    Egress {
+        #[command(subcommand)]
+        command: Egress,
+    },
     /// Run and query the gateway server
     Gateway {
         #[command(subcommand)]
@@ -422,6 +427,28 @@ pub(crate) struct LeaseArgs {
     /// Whether processes may go on after their command has ended
     #[arg(long)]
     pub(crate) keeps_running: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Egress {
+    /// Show the connections of commands: when, which skill and host, how many bytes, and what was refused. The newest is last
+    Log(EgressLog),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct EgressLog {
+    /// How many of the newest connections to show
+    #[arg(long, default_value_t = 50)]
+    pub(crate) limit: usize,
+    /// Only this host and its subdomains
+    #[arg(long, value_name = "HOST")]
+    pub(crate) host: Option<String>,
+    /// Only commands of this skill
+    #[arg(long, value_name = "NAME")]
+    pub(crate) skill: Option<String>,
+    /// Only connections that were refused
+    #[arg(long)]
+    pub(crate) refused: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -8,6 +8,7 @@ mod config;
 mod dashboard;
 mod devices;
 mod doctor;
+mod egress;
 mod exec;
 mod gateway;
 mod leases;
@@ -77,6 +78,7 @@ fn perform(cli: &Cli) -> Result<Report, Failure> {
         Command::Exec { command } => exec::run(command, &cli.globals),
         Command::Approvals { command } => approvals::run(command, &cli.globals),
         Command::Leases { command } => leases::run(command, &cli.globals),
+        Command::Egress { command } => egress::run(command, &cli.globals),
         Command::Gateway { command } => gateway::run(command, &cli.globals),
         Command::Dashboard(args) => dashboard::run(args, &cli.globals),
         Command::Devices { command } => devices::run(command, &cli.globals),

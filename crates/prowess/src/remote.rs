@@ -64,7 +64,8 @@ pub(crate) fn perform(cli: &Cli) -> Result<Option<Report>, Failure> {
         | Command::Node { .. }
         | Command::Dashboard(_)
         | Command::Devices { .. }
-        | Command::Approvals { command: Approvals::Watch | Approvals::Resolve { .. } }
+        | Command::Approvals { command: Approvals::Watch | Approvals::Resolve { .. } | Approvals::Log { .. } }
+        | Command::Egress { .. }
         | Command::Completions { .. } => return Ok(None),
         _ => match asked {
             // A variable is set once and for all; a flag was meant for this very command.

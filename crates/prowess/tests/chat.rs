@@ -261,9 +261,12 @@ fn a_secret_is_asked_for_and_not_shown() {
 #[test]
 fn everything_fits_eighty_columns_and_breaks_between_words() {
     let words = "somewhat lengthy sentences about ordinary weather ".repeat(8);
-    let home = home(&[json!({"text": format!("{words}\n\n- {words}\n")})]);
+    let connection = json!({"at": 1_794_709_331_913_u64, "skill": "weather", "host": "api.openweather.example.org",
+        "port": 443, "up": 1_234, "down": 56_789_012, "outcome": "refused", "reason": words, "command": words});
+    let home = home(&[json!({"text": format!("{words}\n\n- {words}\n")})])
+        .file(".openclaw/audit/egress.jsonl", format!("{connection}\n"));
     let script = format!("scripted:{}", home.path("script.jsonl").display());
-    let lines: [&[&str]; 8] = [
+    let lines: [&[&str]; 9] = [
         &["run", "--model", &script, "hi there, and a long message to be listed in a table of sessions"],
         &["sessions", "list"],
         &["sessions", "show"],
@@ -272,6 +275,7 @@ fn everything_fits_eighty_columns_and_breaks_between_words() {
         &["doctor"],
         &["config", "keys"],
         &["skills", "commands"],
+        &["egress", "log"],
     ];
     for line in lines {
         let raw = Desk::sit_before(80, &home, line).leave().well();

@@ -396,6 +396,32 @@ fn a_table_in_a_pipe_is_plain_and_can_be_searched() {
 }
 
 #[test]
+fn connections_of_commands_are_shown_the_newest_last() {
+    let empty = prowess();
+    empty.run("egress log").ok().out_has("No connections yet");
+    empty.run("egress log --skill weather").ok().out_has("No connection matches.");
+    assert_eq!(empty.run("egress log --json").ok().json(), json!({"entries": [], "nextCursor": null}));
+    let line = |number: u64, host: &str, outcome: &str| {
+        json!({"id": format!("c{number}"), "at": number, "skill": "weather", "command": "curl x", "host": host,
+            "port": 443, "up": 1, "down": 2_000_000, "outcome": outcome})
+        .to_string()
+            + "\n"
+    };
+    let lines = line(1, "a.example", "served") + &line(2, "api.a.example", "refused") + &line(3, "b.example", "failed");
+    let home = prowess().file(".openclaw/audit/egress.jsonl", &lines);
+    let ids = |args: &str| -> Vec<Value> {
+        let log = home.run(&format!("egress log --json {args}")).ok().json();
+        log["entries"].as_array().expect("entries").iter().map(|entry| entry["id"].clone()).collect()
+    };
+    assert_eq!(ids(""), ["c1", "c2", "c3"]);
+    assert_eq!(ids("--limit 2"), ["c2", "c3"]);
+    assert_eq!(ids("--host a.example"), ["c1", "c2"]);
+    assert_eq!(ids("--refused"), ["c2"]);
+    let shown = home.run("egress log --limit 1").ok();
+    shown.out_has("\tweather\tb.example:443\t1 B\t2.0 MB\tfailed\tcurl x").lacks("a.example");
+}
+
+#[test]
 fn a_setting_that_restricts_is_never_loosened_by_a_slip() {
     for value in ["'no'", "0", "{}", "['x']"] {
         let config = format!("{{ skills: {{ entries: {{ a: {{ enabled: {value} }} }} }} }}");

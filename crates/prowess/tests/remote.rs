@@ -225,6 +225,31 @@ fn questions_are_watched_and_answered_by_programs() {
 }
 
 #[test]
+fn logs_of_a_gateway_are_read_from_here() {
+    let stage = Stage::play(|method, _| match method {
+        "exec.approval.log" => vec![Act::Answer(json!({"entries": [
+            {"id": "a1", "decision": "deny", "at": 1, "command": "make release", "by": {"name": "Anna"}}
+        ]}))],
+        "egress.log" => vec![Act::Answer(json!({"entries": [
+            {"id": "c2", "at": 2, "skill": "weather", "host": "wttr.in", "port": 443, "up": 517, "down": 6340,
+                "outcome": "served", "command": "curl -s wttr.in"},
+            {"id": "c1", "at": 1, "skill": null, "host": "evil.example", "port": 80, "up": 0, "down": 0,
+                "outcome": "refused", "reason": "not allowed: no rule", "command": "python3 x.py"}
+        ], "nextCursor": null, "open": [], "openCount": 0}))],
+        other => nothing(other),
+    });
+    let home = prowess();
+    let url = &stage.url;
+    home.run(&format!("approvals log --gateway {url}")).ok().out_has("make release").out_has("Anna");
+    let log = home.run(&format!("egress log --host wttr.in --skill weather --refused --gateway {url}")).ok();
+    let asked = json!({"limit": 50, "host": "wttr.in", "skill": "weather", "outcome": "refused"});
+    assert_eq!(stage.asked("egress.log"), [asked]);
+    let rows: Vec<&str> = log.stdout().lines().collect();
+    assert!(rows[1].ends_with("evil.example:80\t0 B\t0 B\trefused: not allowed: no rule\tpython3 x.py"), "{log}");
+    assert!(rows[2].ends_with("weather\twttr.in:443\t517 B\t6.3 kB\tserved\tcurl -s wttr.in"), "{log}");
+}
+
+#[test]
 fn a_person_answers_questions_as_they_come() {
     let payload = golden()["approval"][0]["payload"].clone();
     let stage = Stage::play(move |method, _| match method {

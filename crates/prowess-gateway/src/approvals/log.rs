@@ -3,8 +3,6 @@
 //! One JSON line for each question that is over, in `audit/approvals.jsonl`, for its owner's eyes only. `binding` ties a
 //! line to the line about the same command in `audit/exec.jsonl`.
 
-use std::fs::File;
-use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use prowess_files::{Durability, LineLog};
@@ -88,8 +86,7 @@ impl ApprovalLog {
         let search = query.search.as_deref().map(|text| text.trim().to_lowercase()).filter(|text| !text.is_empty());
         let mut is_reached = query.cursor.is_none();
         let mut entries = Vec::new();
-        for path in [self.0.path(), &self.0.old_path()] {
-            let text = read(path)?;
+        for text in self.0.read()? {
             for entry in text.lines().rev().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
                 if !is_reached {
                     is_reached = query.cursor.as_deref() == Some(&cursor(&entry));
@@ -139,17 +136,6 @@ fn finds(entry: &Value, search: &str) -> bool {
     let by = &entry["by"];
     let fields = [&entry["command"], &entry["id"], &entry["sessionKey"], &by["name"], &by["deviceName"], &by["user"]];
     fields.into_iter().filter_map(Value::as_str).any(|text| text.to_lowercase().contains(search))
-}
-
-fn read(path: &Path) -> std::io::Result<String> {
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(String::new()),
-        Err(error) => return Err(error),
-    };
-    let mut bytes = Vec::new();
-    file.take(2 * MAX_BYTES).read_to_end(&mut bytes)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ import * as door from "./door.js";
 import { Link } from "./link.js";
 import * as logs from "./logs.js";
 import * as nav from "./nav.js";
+import * as network from "./network.js";
 import * as nodes from "./nodes.js";
 import * as overview from "./overview.js";
 import * as prompt from "./prompt.js";
@@ -30,6 +31,7 @@ const VIEWS = [
   { id: "nodes", title: "Nodes", key: "n", group: "Trust", make: nodes.make },
   { id: "rules", title: "Rules & devices", key: "r", group: "Trust", make: rules.make },
   { id: "audit", title: "Audit", key: "d", group: "Trust", make: audit.make },
+  { id: "network", title: "Network", key: "w", group: "Trust", make: network.make },
   { id: "agents", title: "Agents", key: "t", group: "Gateway", make: agentsView.make },
   { id: "config", title: "Configuration", key: "f", group: "Gateway", make: config.make },
   { id: "logs", title: "Logs", key: "l", group: "Gateway", make: logs.make },

@@ -45,6 +45,7 @@ pub(crate) const ASSETS: &[Asset] = &[
     asset!("copy.js", SCRIPT),
     asset!("link.js", SCRIPT),
     asset!("nav.js", SCRIPT),
+    asset!("network.js", SCRIPT),
     asset!("nodes.js", SCRIPT),
     asset!("picture.js", SCRIPT),
     asset!("prompt.js", SCRIPT),

@@ -151,6 +151,13 @@ export function short(number) {
   return `${size < 10 ? size.toFixed(1) : Math.round(size)}${unit}`;
 }
 
+/** 512 B, 12.3 kB, 4.5 GB */
+export function bytes(number = 0) {
+  const units = ["B", "kB", "MB", "GB", "TB"];
+  const unit = Math.min(units.length - 1, number < 1000 ? 0 : Math.floor(Math.log10(number) / 3));
+  return `${unit ? (number / 1000 ** unit).toFixed(1) : number} ${units[unit]}`;
+}
+
 /** One skill, two skills. */
 export const many = (number, word) => `${count(number)} ${word}${number === 1 ? "" : "s"}`;
 
@@ -191,6 +198,7 @@ const PATHS = {
   approvals: "M12 3l7 3v5c0 5-3 8-7 10-4-2-7-5-7-10V6zM9 12l2 2 4-4",
   nodes: "M4 5h16v6H4zM4 13h16v6H4zM8 8h.01M8 16h.01",
   sessions: "M12 4a8 8 0 1 0 8 8M12 8v5l3 2M20 4v4h-4",
+  network: "M12 4a8 8 0 1 1 0 16 8 8 0 0 1 0-16zM4 12h16M12 4c3 3 3 13 0 16M12 4c-3 3-3 13 0 16",
   usage: "M5 20V10M10 20V4M15 20v-7M20 20V8",
 };
 

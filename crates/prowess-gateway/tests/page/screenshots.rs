@@ -12,8 +12,20 @@ use crate::demo;
 use crate::room::Room;
 use crate::stage::Stage;
 
-const LIGHT: [&str; 11] =
-    ["overview", "chat", "approvals", "sessions", "skills", "prompt", "usage", "nodes", "rules", "audit", "config"];
+const LIGHT: [&str; 12] = [
+    "overview",
+    "chat",
+    "approvals",
+    "sessions",
+    "skills",
+    "prompt",
+    "usage",
+    "nodes",
+    "rules",
+    "audit",
+    "network",
+    "config",
+];
 const DARK: [&str; 4] = ["overview", "chat", "skills", "usage"];
 const SMALL: [&str; 4] = ["overview", "approvals", "chat", "skills"];
 

@@ -96,6 +96,11 @@ pub(crate) fn script(method: &str, params: &Value) -> Option<Value> {
             {"id": "a1", "decision": "allow-once", "at": now() - 3_600_000, "command": "git push origin main", "by": {"name": "Anna", "deviceName": "Pixel 9", "deviceId": "9f86d081884c7d65", "client": "openclaw-control-ui"}},
             {"id": "a2", "decision": null, "at": now() - 7_200_000, "command": "make release", "by": null, "why": "timeout"},
         ], "nextCursor": null}),
+        "egress.log" => json!({"entries": [
+            connection("c3", "served", "wttr.in", 443, "curl -s 'https://wttr.in/Berlin?format=3'"),
+            connection("c2", "refused", "tracker.example", 443, "npm install left-pad"),
+            connection("c1", "failed", "registry.npmjs.org", 443, "npm install left-pad"),
+        ], "nextCursor": null, "open": [], "openCount": 0}),
         "exec.approvals.get" => {
             json!({"path": "/home/ada/.openclaw/exec-approvals.json", "exists": true, "hash": "h1", "file": {
                 "version": 1, "defaults": {"security": "allowlist", "ask": "on-miss"},
@@ -136,6 +141,21 @@ fn history() -> Value {
         {"role": "toolResult", "toolCallId": "c2", "toolName": "exec", "content": [{"type": "text", "text": "Berlin: ⛅ +9°C"}], "isError": false},
         {"role": "assistant", "content": [{"type": "text", "text": "It is 9 °C and partly cloudy in Berlin.\nNo rain is expected before the evening, so you can leave the umbrella at home."}], "timestamp": now() - 70_000},
     ])
+}
+
+/// A connection of a command, as the gateway tells it.
+pub(crate) fn connection(id: &str, outcome: &str, host: &str, port: u16, command: &str) -> Value {
+    let mut row = json!({
+        "id": id, "at": now() - 60_000, "session": "agent:main:main", "skill": "weather", "command": command,
+        "host": host, "port": port, "protocol": "connect", "address": "192.0.2.7:443", "up": 517, "down": 6_340, "ms": 210,
+        "outcome": outcome,
+    });
+    match outcome {
+        "refused" => row["reason"] = json!("not allowed: a person refused it"),
+        "failed" => row["reason"] = json!("192.0.2.7:443: connection refused"),
+        _ => {}
+    }
+    row
 }
 
 /// A question about a command.

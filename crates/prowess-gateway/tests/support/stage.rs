@@ -50,6 +50,7 @@ const METHODS: &[&str] = &[
     "device.pair.reject",
     "device.pair.remove",
     "device.token.revoke",
+    "egress.log",
     "exec.approval.list",
     "exec.approval.log",
     "exec.approval.resolve",

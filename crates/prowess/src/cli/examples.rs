@@ -145,6 +145,14 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ("approvals path", &[("prowess approvals path", "")]),
     ("approvals watch", &[("prowess approvals watch", "approve a gateway's commands here")]),
     ("approvals resolve", &[("prowess approvals resolve 3f2a91c0 allow-once", "")]),
+    ("egress", &[("prowess egress log", "")]),
+    (
+        "egress log",
+        &[
+            ("prowess egress log", "which hosts commands reached"),
+            ("prowess egress log --refused --skill weather", "what the proxy refused to one skill"),
+        ],
+    ),
     ("gateway", &[("prowess gateway run", ""), ("prowess gateway status", "")]),
     (
         "gateway run",
