@@ -77,6 +77,9 @@ pub enum Refusal {
     /// The protocol exists, but this proxy does not serve it.
     #[error("not supported: {0}")]
     Unsupported(&'static str),
+    /// As many connections are open as a command may have.
+    #[error("the command has {0} connections open, which is the limit; close some and try again")]
+    TooManyConnections(usize),
     /// The connection or the command used up its bytes.
     #[error("more bytes than {0} may transfer")]
     TooManyBytes(&'static str),
@@ -102,6 +105,7 @@ impl Refusal {
             Self::HeadTooSlow => "head-too-slow",
             Self::Unauthorized => "unauthorized",
             Self::Unsupported(_) => "unsupported",
+            Self::TooManyConnections(_) => "too-many-connections",
             Self::TooManyBytes(_) => "too-many-bytes",
         }
     }

@@ -256,7 +256,7 @@ fn write_framing(text: &mut Vec<u8>, framing: Framing) {
 }
 
 /// Answers a request that cannot be served.
-async fn tell(wire: &Wire, stop: &Stop, host: Option<&Host>, state: &CommandState) {
+pub(crate) async fn tell(wire: &Wire, stop: &Stop, host: Option<&Host>, state: &CommandState) {
     let page = match stop {
         Stop::Refused(refusal) => refusal_page(refusal, host, state.context.hint.as_deref()),
         Stop::Reset => page("502 Bad Gateway", "", "The host closed the connection.\n"),
@@ -278,6 +278,7 @@ pub(crate) fn refusal_page(refusal: &Refusal, host: Option<&Host>, hint: Option<
         Refusal::HeadTooSlow => ("408 Request Timeout", ""),
         Refusal::Unauthorized => ("407 Proxy Authentication Required", "Proxy-Authenticate: Basic realm=\"proxy\"\r\n"),
         Refusal::Unsupported(_) => ("501 Not Implemented", ""),
+        Refusal::TooManyConnections(_) => ("503 Service Unavailable", "Retry-After: 1\r\n"),
         _ => ("403 Forbidden", ""),
     };
     let what = host.map_or_else(|| "this request".to_owned(), |host| format!("the connection to {host}"));

@@ -6,7 +6,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Connections that are open at once. More wait in the kernel's queue until one ends.
+    /// Connections that are open at once. More are refused.
     pub connections: usize,
     /// Connections that wait for an answer at once. More are refused.
     pub held: usize,

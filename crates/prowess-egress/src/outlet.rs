@@ -15,7 +15,7 @@ use crate::ask::{AskNobody, Asker};
 use crate::audit::AuditSink;
 use crate::limits::Limits;
 use crate::names::Names;
-use crate::serve::serve;
+use crate::serve::{serve, turn_away};
 use crate::state::CommandState;
 use crate::stream::Stream;
 use crate::token::Token;
@@ -163,20 +163,28 @@ impl Drop for Outlet {
     }
 }
 
+/// The most clients that are told at once that there are too many. More wait in the kernel's queue.
+const MAX_TURNED_AWAY: usize = 64;
+
 async fn accept(listener: ProxyListener, state: Arc<CommandState>, mut stopped: oneshot::Receiver<()>) {
     let mut connections = JoinSet::new();
+    let mut turned_away = JoinSet::new();
     loop {
         tokio::select! {
             _ = &mut stopped => break,
             Some(_) = connections.join_next() => {}
-            stream = listener.accept(), if connections.len() < state.context.limits.connections => match stream {
-                Ok(stream) => {
+            Some(_) = turned_away.join_next() => {}
+            stream = listener.accept(), if turned_away.len() < MAX_TURNED_AWAY => match stream {
+                Ok(stream) if connections.len() < state.context.limits.connections => {
                     connections.spawn(serve(Arc::clone(&state), stream));
+                }
+                Ok(stream) => {
+                    turned_away.spawn(turn_away(Arc::clone(&state), stream));
                 }
                 // No descriptors, usually: wait until some connections end.
                 Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
             },
         }
     }
-    connections.shutdown().await;
+    tokio::join!(connections.shutdown(), turned_away.shutdown());
 }

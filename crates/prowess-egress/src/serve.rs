@@ -1,13 +1,20 @@
 //! One client connection: which protocol does it speak?
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::time::timeout;
 
 use crate::audit::{Outcome, Refusal};
-use crate::state::CommandState;
+use crate::state::{CommandState, Stop};
 use crate::stream::{Stream, Wire};
 use crate::{http, socks};
+
+/// How long a client that is one too many may take to ask, and to read the answer.
+const TURN_AWAY_TIME: Duration = Duration::from_secs(1);
+
+/// How much of what it sends is read meanwhile.
+const TURN_AWAY_BYTES: usize = 64 * 1024;
 
 /// Serves a connection until it ends.
 pub(crate) async fn serve(state: Arc<CommandState>, stream: Stream) {
@@ -22,6 +29,35 @@ pub(crate) async fn serve(state: Arc<CommandState>, stream: Stream) {
         0x16 => draft.end(Outcome::Refused(Refusal::Unsupported("TLS to the proxy itself"))),
         _ => http::serve(&state, wire, draft).await,
     }
+}
+
+/// Tells a client that too many others are connected.
+pub(crate) async fn turn_away(state: Arc<CommandState>, stream: Stream) {
+    let mut wire = Wire::new(stream);
+    if !matches!(timeout(TURN_AWAY_TIME, wire.more()).await, Ok(Ok(1..))) {
+        return;
+    }
+    let draft = state.draft();
+    let stop = Stop::Refused(Refusal::TooManyConnections(state.context.limits.connections));
+    match wire.kept[0] {
+        4 | 0x16 => {}
+        5 => socks::turn_away(&wire).await,
+        _ => http::tell(&wire, &stop, None, &state).await,
+    }
+    draft.end(stop.into());
+    wire.stream.shutdown_write();
+    // Closing while bytes of the client are unread would reset the connection, and the client would not see the answer.
+    let mut read = 0;
+    let rest = async {
+        while let Ok(count @ 1..) = wire.more().await {
+            wire.kept.clear();
+            read += count;
+            if read > TURN_AWAY_BYTES {
+                return;
+            }
+        }
+    };
+    timeout(TURN_AWAY_TIME, rest).await.ok();
 }
 
 /// Waits for the first bytes of a request. False if there are none: a client that says nothing asked for nothing, and is not

@@ -41,6 +41,12 @@ pub(crate) async fn serve(state: &CommandState, mut wire: Wire, mut draft: Draft
     draft.end(result.into());
 }
 
+/// Tells a client that it is not served. The protocol has no words for why.
+pub(crate) async fn turn_away(wire: &Wire) {
+    // The client may be gone.
+    wire.stream.write_all(&[5, NO_METHOD]).await.ok();
+}
+
 /// Agrees on a method, checks the token, and reads the request.
 async fn negotiate(state: &CommandState, wire: &mut Wire) -> Result<(Host, u16), Stop> {
     let count = usize::from(exactly(wire, 2).await?[1]);
