@@ -237,7 +237,9 @@ impl ConnectionQuery {
         let is = |wanted: &Option<String>, name: &str| {
             wanted.as_deref().is_none_or(|wanted| entry[name].as_str() == Some(wanted.trim()))
         };
-        is(&self.skill, "skill") && is(&self.outcome, "outcome") && self.is_for(entry["host"].as_str().unwrap_or_default())
+        is(&self.skill, "skill")
+            && is(&self.outcome, "outcome")
+            && self.is_for(entry["host"].as_str().unwrap_or_default())
     }
 
     fn is_for(&self, host: &str) -> bool {
@@ -280,7 +282,8 @@ mod tests {
         assert_eq!(of(host("example")), "c6 c5 c4 c3 c2 c1 c0");
         assert_eq!(of(host(".example")), "");
         assert_eq!(of(host("xample")), "");
-        let refused = ConnectionQuery { outcome: Some("refused".to_owned()), limit: Some(2), ..ConnectionQuery::default() };
+        let refused =
+            ConnectionQuery { outcome: Some("refused".to_owned()), limit: Some(2), ..ConnectionQuery::default() };
         assert_eq!(of(refused), "c6 c3");
         assert_eq!(of(ConnectionQuery { skill: Some("other".to_owned()), ..ConnectionQuery::default() }), "");
     }

@@ -40,6 +40,7 @@ use crate::sandbox::{
 use crate::session_tmp::SessionTmp;
 use crate::store::ApprovalsFile;
 use crate::tool::ToolResult;
+use crate::withheld::WithheldKey;
 
 /// The most names of a directory that a forecast looks at.
 const MAX_NAMES: usize = 10_000;
@@ -137,7 +138,8 @@ impl Setting {
     }
 
     /// The skill whose own command this is, in a setting [for one command](Self::for_command).
-    fn owner(&self) -> Option<&SkillShare> {
+    #[must_use]
+    pub fn owner(&self) -> Option<&SkillShare> {
         self.skills.iter().rfind(|skill| !skill.name.is_empty())
     }
 
@@ -173,6 +175,8 @@ pub struct SkillShare {
     pub declared: Lease,
     /// What the operator pinned for it in the settings.
     pub pinned: Lease,
+    /// Variables that its commands get only with a lease.
+    pub withheld: Vec<WithheldKey>,
 }
 
 impl std::fmt::Debug for SkillShare {
@@ -184,6 +188,7 @@ impl std::fmt::Debug for SkillShare {
             .field("grants", &self.grants)
             .field("name", &self.name)
             .field("source", &self.source)
+            .field("withheld", &self.withheld)
             .finish_non_exhaustive()
     }
 }
@@ -300,7 +305,9 @@ impl Exec {
 
     /// Starts `call`, if it may run. The result says why it did not.
     pub async fn start(&self, call: &ExecCall, setting: &Setting) -> Result<(Handle, Plan), ToolResult> {
-        self.start_on(call, setting, Terms { approver: &*self.approver, background: Background::Allowed }).await
+        let terms = Terms { approver: &*self.approver, background: Background::Allowed };
+        // Boxed: it is by far the largest part of whatever awaits it.
+        Box::pin(self.start_on(call, setting, terms)).await
     }
 
     /// The same on other terms than its own.
@@ -315,7 +322,8 @@ impl Exec {
         let docket = Arc::new(Docket::of(&ready.judgment));
         let permit = self.permit(ready.judgment, &docket, &setting, terms.approver).await?;
         let ending = if permit.basis() == Basis::Person { Ending::Approved } else { Ending::Allowed };
-        let plan = call.plan(&Defaults { background: terms.background, ..defaults(&setting.settings) });
+        let mut plan = call.plan(&Defaults { background: terms.background, ..defaults(&setting.settings) });
+        plan.warnings.extend(setting.owner().into_iter().flat_map(|skill| skill.key_warnings(permit.lease())));
         let start = Start {
             shown_cwd: ready.workdir.shown,
             timeout: plan.timeout,
@@ -367,7 +375,10 @@ impl Exec {
     /// Runs `call` and waits for it as long as a tool call waits.
     pub async fn run(&self, call: &ExecCall, setting: &Setting) -> ToolResult {
         if let Some(remote) = self.elsewhere(call, setting) {
-            return remote.run(call, setting, &*self.approver, &|_| {}).await;
+            return match self.for_remote(call, setting).await {
+                Ok(setting) => remote.run(call, &setting, &*self.approver, &|_| {}).await,
+                Err(result) => result,
+            };
         }
         match self.start(call, setting).await {
             Ok((handle, plan)) => exec_tool::wait(handle, &plan).await,
@@ -513,6 +524,8 @@ impl Exec {
         confinement.own_terminals = confinement.view == OwnView::Required && input == Input::Closed;
         let bounds = Bounds { confinement: Some(confinement), limits: Limits::default(), input, egress };
         let warrant = Warrant::new(permit, env).map_err(|drift| not_run(&drift))?;
+        let keys = setting.owner().map(|skill| skill.withheld.as_slice()).unwrap_or_default();
+        let warrant = warrant.with_keys(keys).map_err(|refusal| not_run(&refusal))?;
         let launch = Launch::new(warrant, &Sandbox::new(kind, self.helper.clone()), bounds);
         launch.map(|launch| launch.guarded(guard).keeping(own_tmp)).map_err(|why| not_run(&why))
     }

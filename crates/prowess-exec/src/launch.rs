@@ -32,7 +32,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use prowess_policy::env::RunEnv;
+use prowess_policy::env::{EnvRefusal, RunEnv};
 use prowess_policy::{Permit, Pin as JudgedPin};
 use tempfile::TempDir;
 
@@ -40,6 +40,7 @@ use crate::egress::Egress;
 use crate::job::Input;
 use crate::sandbox::{Confinement, Cwd, Kind, Limits, Order, Pin, Prepared, ProtectedGuard, Sandbox, TMP, temp_name};
 use crate::seal::seal;
+use crate::withheld::WithheldKey;
 
 /// The proof that a command may run with an environment: a permit, used up. Without one nothing starts.
 #[derive(Debug)]
@@ -57,6 +58,14 @@ impl Warrant {
     /// Uses up `permit` for a run with `env`, which must be the environment it was given for.
     pub fn new(permit: Permit, env: RunEnv) -> Result<Self, EnvDrift> {
         if permit.binding().environment == env.digest() { Ok(Self { permit, env }) } else { Err(EnvDrift) }
+    }
+
+    /// Adds those of `keys` that the permit's lease names. The others stay out, whoever offers them.
+    pub fn with_keys(mut self, keys: &[WithheldKey]) -> Result<Self, EnvRefusal> {
+        for key in keys.iter().filter(|key| self.permit.lease().keys.contains(&key.name)) {
+            self.env.add_key(&key.name, &key.value)?;
+        }
+        Ok(self)
     }
 
     /// The permit.

@@ -27,6 +27,8 @@ mod session_tmp;
 pub mod store;
 pub mod terminal;
 pub mod tool;
+mod withheld;
 
 pub use exec::{Case, Exec, Setting, SkillShare, Terms};
 pub use tool::ToolResult;
+pub use withheld::WithheldKey;

@@ -40,6 +40,21 @@ impl Exec {
             Ok(Some(Host::Sandbox | Host::Gateway | Host::Unknown) | None) | Err(_) => None,
         }
     }
+
+    /// The setting of one command on another machine: with what its own skill brings, and the keys that this skill holds a
+    /// lease for.
+    pub async fn for_remote(&self, call: &ExecCall, setting: &Setting) -> Result<Setting, ToolResult> {
+        let (leases, mut setting) = (self.leases.clone(), setting.for_command(call));
+        let giving = tokio::task::spawn_blocking(move || {
+            let (agent, session) = (setting.agent.clone(), setting.session.clone());
+            for skill in setting.skills.iter_mut().filter(|skill| !skill.withheld.is_empty()) {
+                let held = leases.held(&agent, &session, Some((&skill.name, &skill.source)));
+                skill.give_held(&held.map_err(|error| refuse(&format!("exec denied: {error}")))?);
+            }
+            Ok(setting)
+        });
+        giving.await.map_err(|error| refuse(&format!("The command was not run: internal error: {error}")))?
+    }
 }
 
 /// Refuses a call that cannot run on this machine.

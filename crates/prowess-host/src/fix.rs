@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use prowess_skills::install::Package;
-use prowess_skills::{Objection, Problem, ProblemKind, Severity, Skill, Snapshot, text, this_system};
+use prowess_skills::{Objection, Problem, ProblemKind, Severity, Skill, SkillsConfig, Snapshot, text, this_system};
 use serde::Serialize;
 
 use crate::context::View;
@@ -140,6 +140,17 @@ fn variable(skill: &Skill, name: &str) -> Fix {
     let path = format!("{}.{field}", entry_path(skill.key()));
     // Without a value the command asks for it, so that a key does not end in the history of a shell.
     Fix { why: format!("{name} is not set"), command: format!("prowess config set {}", quoted(&path)) }
+}
+
+/// The command that gives a variable of the host to a skill for good, beside those that it was given before.
+#[must_use]
+pub fn bind_variable(settings: &SkillsConfig, skill: &Skill, variable: &str) -> String {
+    let pinned = settings.entry(skill.key()).and_then(|entry| entry.capabilities.as_ref());
+    let pinned = pinned.map(|pinned| pinned.env.as_slice()).unwrap_or_default();
+    let mut names: Vec<&str> = pinned.iter().map(String::as_str).filter(|name| *name != variable).collect();
+    names.push(variable);
+    let path = format!("{}.capabilities.env", entry_path(skill.key()));
+    format!("prowess config set {} {}", quoted(&path), quoted(&serde_json::json!(names).to_string()))
 }
 
 /// The list of bundled skills with this one added.

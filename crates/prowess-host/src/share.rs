@@ -1,6 +1,7 @@
 //! Shares: what does a skill bring to its commands?
 //!
-//! Its variables are looked up when it is used and not before, so that a key is in nobody's hands until it is needed.
+//! Its variables are looked up when it is used and not before, so that a key is in nobody's hands until it is needed. What
+//! the operator did not give to this skill comes as a withheld key: commands get it only with a lease.
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -8,16 +9,18 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use prowess_config::Env;
-use prowess_exec::SkillShare;
+use prowess_exec::{SkillShare, WithheldKey};
 use prowess_policy::Grants;
+use prowess_policy::env::is_inherited;
 use prowess_policy::lease::{HostRule, Lease};
 use prowess_policy::ownership::OwnCommands;
-use prowess_skills::env::{EnvInputs, EnvValue, plan};
+use prowess_skills::env::{EnvGiver, EnvInputs, EnvValue, plan};
 use prowess_skills::{Capabilities, Secret, Skill, SkillsConfig};
 use serde_json::Value;
 
 use crate::context::View;
 use crate::failure::Failure;
+use crate::fix;
 
 /// What the shares of skills are made from, apart from the view they were read with.
 pub struct Shares {
@@ -94,28 +97,49 @@ impl Shares {
     pub fn share(&self, skill: &Skill) -> Result<SkillShare, Failure> {
         let inputs = EnvInputs { config: &self.settings, config_env: &self.config_env, host: &self.host };
         let planned = plan(skill, inputs);
-        let mut vars = Vec::new();
+        let (mut vars, mut withheld, mut keys) = (Vec::new(), Vec::new(), Vec::new());
         for (variable, planned) in planned.vars {
             let value = match planned.value {
                 EnvValue::Set(secret) => secret.expose().into(),
                 EnvValue::Inherit => self.env.exact(&variable).unwrap_or_default().to_owned(),
                 EnvValue::Fetch(place) => self.fetch(&place, &variable, skill.name.as_str())?,
             };
-            vars.push((variable, value));
+            if planned.given_by != EnvGiver::Config {
+                keys.push(variable.clone());
+            }
+            match self.withheld(skill, &variable, planned.given_by) {
+                None => vars.push((variable, value)),
+                Some(remedy) => withheld.push(WithheldKey { name: variable, value, remedy }),
+            }
         }
         let entry = &self.entries[skill.key()];
         let pinned = Some(&entry["capabilities"]).filter(|value| !value.is_null());
         let pinned = pinned.map(|value| pinned_capabilities(value, skill)).transpose()?;
+        let declared = skill.metadata.capabilities.as_ref().map(|declared| self.lease(declared)).unwrap_or_default();
+        let pinned = pinned.as_ref().map(|pinned| self.lease(pinned)).unwrap_or_default();
         Ok(SkillShare {
-            vars,
             grants: Grants::read(&entry["sandbox"]),
             name: skill.name.to_string(),
             source: source(skill),
             own: Some(own_commands(skill, planned.bins.as_deref())),
-            pinned: pinned.as_ref().map(|pinned| self.lease(pinned)).unwrap_or_default(),
-            declared: skill.metadata.capabilities.as_ref().map(|declared| self.lease(declared)).unwrap_or_default(),
+            // Nobody is asked about a key that has no value, nor about one that the operator gave.
+            declared: Lease { keys, ..declared },
+            pinned: Lease { keys: vars.iter().map(|(name, _)| name.clone()).collect(), ..pinned },
+            vars,
+            withheld,
             bins: planned.bins,
         })
+    }
+
+    /// What to type so that `skill` gets `variable`, if the operator did not say so yet.
+    #[must_use]
+    pub fn withheld(&self, skill: &Skill, variable: &str, given_by: EnvGiver) -> Option<String> {
+        match given_by {
+            EnvGiver::Config | EnvGiver::Entry => None,
+            // Every command has these.
+            EnvGiver::Declaration if is_inherited(variable) => None,
+            EnvGiver::Declaration => Some(fix::bind_variable(&self.settings, skill, variable)),
+        }
     }
 
     /// What was declared, as a lease. Hosts that cannot be read as such are left out: they could not be reached.

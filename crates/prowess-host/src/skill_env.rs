@@ -46,7 +46,7 @@ pub(crate) fn resolve(context: &Context, catalog: &Catalog) -> (Env, Option<Prob
 /// The names that skills declare.
 fn declared(catalog: &Catalog) -> BTreeSet<&str> {
     let metadata = catalog.skills().iter().map(|skill| &skill.metadata);
-    metadata.flat_map(|metadata| metadata.needs.env.iter().chain(&metadata.primary_env)).map(String::as_str).collect()
+    metadata.flat_map(prowess_skills::Metadata::declared_env).collect()
 }
 
 /// The names that are looked up to find a model, its host and its key.

@@ -102,6 +102,13 @@ impl RunEnv {
         self.0.get(name).map(OsString::as_os_str)
     }
 
+    /// Adds a key that a person allowed after the environment was judged. A variable that is there already stays.
+    pub fn add_key(&mut self, name: &str, value: &OsStr) -> Result<(), EnvRefusal> {
+        refusal(name, value, EnvSource::Skill).map_or(Ok(()), Err)?;
+        self.0.entry(name.to_owned()).or_insert_with(|| value.to_owned());
+        Ok(())
+    }
+
     /// The folders of the search path, in order.
     pub fn path(&self) -> impl Iterator<Item = PathBuf> {
         std::env::split_paths(self.get("PATH").unwrap_or(DEFAULT_PATH.as_ref()))

@@ -224,8 +224,11 @@ impl Rules {
         let mut lacks = wants.beyond(&self.ground.held);
         // What a command leaves running stays in the sandbox and ends with it; only a skill that says so needs more.
         lacks.keeps_running &= self.ground.declared.keeps_running;
-        if self.posture.security == Security::Contained {
-            contain(&mut segments, &mut objections, &lacks);
+        match (self.posture.security, self.posture.ask) {
+            (Security::Contained, _) => contain(&mut segments, &mut objections, &lacks),
+            // A rule for a program is no rule for a key. Without a way to ask, the command runs without the key.
+            (Security::Allowlist, Ask::OnMiss | Ask::Always) => objections.extend(key_objections(&lacks)),
+            (Security::Allowlist, Ask::Off) | (Security::Deny | Security::Full, _) => {}
         }
         let verdict = self.verdict(&segments, &objections);
         let (held, skill, posture) = (self.ground.held.clone(), self.ground.skill.clone(), self.posture);
@@ -261,6 +264,12 @@ fn contain(segments: &mut [Judged], objections: &mut Vec<Objection>, lacks: &Lea
         other => other.is_final(),
     });
     objections.extend(lacks.phrases().into_iter().map(Objection::Leaves));
+}
+
+/// One objection for each key that no lease covers.
+fn key_objections(lacks: &Lease) -> Vec<Objection> {
+    let keys = Lease { keys: lacks.keys.clone(), ..Lease::default() };
+    keys.phrases().into_iter().map(Objection::Leaves).collect()
 }
 
 /// Whether rules cover every segment and nothing speaks against the whole but the wish to be asked.
@@ -346,7 +355,8 @@ impl Judgment {
         if self.posture.security == Security::Contained {
             return Ok(Vec::new());
         }
-        if !self.objections.is_empty() {
+        // What it wants beyond the sandbox lasts as a lease, beside the rules for its programs.
+        if self.objections.iter().any(|one| !matches!(one, Objection::Leaves(_))) {
             return Err(NeverLasts::Uncertain);
         }
         let mut grants = Vec::new();

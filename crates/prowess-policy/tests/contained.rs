@@ -148,6 +148,24 @@ fn an_approval_gives_what_was_named_and_no_more() {
 }
 
 #[test]
+fn a_rule_for_a_program_is_no_rule_for_a_key() {
+    let keys = Lease { keys: vec!["VAULT_TOKEN".to_owned()], ..Lease::default() };
+    let mut rules = asked::rules(&["/usr/bin/ls"]);
+    assert_eq!(judge(&rules, "ls").verdict(), Verdict::Allow, "the control");
+    rules.ground.declared = keys.clone();
+    let judgment = judge(&rules, "ls");
+    assert_eq!(judgment.verdict(), Verdict::Ask);
+    let (permit, grants) = judgment.question().unwrap().answer(Answer::Always).unwrap();
+    assert_eq!((permit.lease(), grants.len()), (&keys, 0));
+    rules.posture.ask = Ask::Off;
+    let permit = judge(&rules, "ls").permit().expect("it runs");
+    assert!(permit.lease().keys.is_empty(), "without the key");
+    rules.posture.ask = Ask::OnMiss;
+    rules.ground.held = keys;
+    assert_eq!(judge(&rules, "ls").verdict(), Verdict::Allow);
+}
+
+#[test]
 fn the_strictness_that_was_set_stays() {
     let mut rules = contained(Lease::default());
     rules.posture.ask = Ask::Always;

@@ -52,6 +52,17 @@ pub enum EnvValue {
     Fetch(String),
 }
 
+/// Who decided that a variable goes to the skill's commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EnvGiver {
+    /// Only the skill, which declares a variable that the host has. The operator has not agreed yet.
+    Declaration,
+    /// The operator, in the entry of the skill: `env`, `apiKey`, or a host variable named in `capabilities.env`.
+    Entry,
+    /// The operator, for all skills: `env` of the configuration.
+    Config,
+}
+
 /// One variable of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EnvVar {
@@ -59,6 +70,8 @@ pub struct EnvVar {
     pub layer: EnvLayer,
     /// How it gets its value.
     pub value: EnvValue,
+    /// Who decided that the skill gets it.
+    pub given_by: EnvGiver,
 }
 
 /// Why a variable was refused.
@@ -117,11 +130,16 @@ pub fn plan(skill: &Skill, inputs: EnvInputs<'_>) -> EnvPlan {
     }
     plan.bins = Some(skill.dir().join("bins"));
     let primary = skill.metadata.primary_env.as_deref();
-    let declared: Vec<&str> = primary.into_iter().chain(skill.metadata.needs.env.iter().map(String::as_str)).collect();
+    let pinned = entry.and_then(|entry| entry.capabilities.as_ref()).map(|pinned| pinned.env.as_slice());
+    let pinned = pinned.unwrap_or_default();
+    let declared: Vec<&str> = skill.metadata.declared_env().chain(pinned.iter().map(String::as_str)).collect();
 
     for name in &declared {
         if inputs.host.contains(*name) && is_valid_name(name) && !names::is_out_of_bounds(name) {
-            plan.vars.insert((*name).to_owned(), EnvVar { layer: EnvLayer::Host, value: EnvValue::Inherit });
+            let is_pinned = pinned.iter().any(|pinned| pinned == name);
+            let given_by = if is_pinned { EnvGiver::Entry } else { EnvGiver::Declaration };
+            let var = EnvVar { layer: EnvLayer::Host, value: EnvValue::Inherit, given_by };
+            plan.vars.insert((*name).to_owned(), var);
         }
     }
     let mut given: Vec<(&str, EnvLayer, EnvValue)> = Vec::new();
@@ -146,11 +164,12 @@ pub fn plan(skill: &Skill, inputs: EnvInputs<'_>) -> EnvPlan {
         let is_declared = layer == EnvLayer::Config || declared.contains(&name);
         if let Some(refusal) = refusal(name, &value, is_declared) {
             plan.refused.push((name.to_owned(), layer, refusal));
-        } else if inputs.config.env_precedence == EnvPrecedence::Host && inputs.host.contains(name) {
-            plan.vars.insert(name.to_owned(), EnvVar { layer: EnvLayer::Host, value: EnvValue::Inherit });
-        } else {
-            plan.vars.insert(name.to_owned(), EnvVar { layer, value });
+            continue;
         }
+        let given_by = if layer == EnvLayer::Config { EnvGiver::Config } else { EnvGiver::Entry };
+        let keeps_host = inputs.config.env_precedence == EnvPrecedence::Host && inputs.host.contains(name);
+        let (layer, value) = if keeps_host { (EnvLayer::Host, EnvValue::Inherit) } else { (layer, value) };
+        plan.vars.insert(name.to_owned(), EnvVar { layer, value, given_by });
     }
     plan
 }
@@ -194,6 +213,40 @@ mod tests {
         assert_eq!(layers, [("HOST_ONLY", "host"), ("OWN", "skill"), ("PRIMARY", "apiKey"), ("SHARED", "config")]);
         assert_eq!(plan.vars["HOST_ONLY"].value, EnvValue::Inherit);
         assert_eq!(plan.bins.as_deref(), Some(Path::new("/skills/s/bins")));
+    }
+
+    #[test]
+    fn a_declaration_is_not_the_operators_word() {
+        let manifest = "{primaryEnv: A, requires: {env: [B]}, capabilities: {env: [C, D]}}";
+        let host = ["A", "B", "C", "D", "E", "F"].map(str::to_owned).into();
+        let givers = |section: serde_json::Value| -> Vec<(String, EnvGiver)> {
+            let config = SkillsConfig::read(&section, Path::new("x")).0;
+            let shared = [("F".to_owned(), Secret::new("v"))];
+            let planned = plan(&skill(manifest), EnvInputs { config: &config, config_env: &shared, host: &host });
+            planned.vars.into_iter().map(|(name, var)| (name, var.given_by)).collect()
+        };
+        let expect = |entry: &str, mark: EnvGiver| -> Vec<(String, EnvGiver)> {
+            let all = ["A", "B", "C", "D", "E", "F"].into_iter();
+            let all = all.filter(|name| entry.contains(name) || *name != "E");
+            all.map(|name| {
+                let giver = match name {
+                    "F" => EnvGiver::Config,
+                    _ if entry.contains(name) => mark,
+                    _ => EnvGiver::Declaration,
+                };
+                (name.to_owned(), giver)
+            })
+            .collect()
+        };
+        assert_eq!(givers(json!({})), expect("", EnvGiver::Entry));
+        // The operator may name a variable that the skill does not declare.
+        let pinned = json!({"entries": {"s": {"capabilities": {"env": ["B", "E"]}}}});
+        assert_eq!(givers(pinned), expect("BE", EnvGiver::Entry));
+        let given = json!({"entries": {"s": {"apiKey": "k", "env": {"D": "v"}}}});
+        assert_eq!(givers(given), expect("AD", EnvGiver::Entry));
+        // With the host's value first it is still the operator who named the variable.
+        let host_first = json!({"envPrecedence": "host", "entries": {"s": {"apiKey": "k"}}});
+        assert_eq!(givers(host_first), expect("A", EnvGiver::Entry));
     }
 
     #[test]

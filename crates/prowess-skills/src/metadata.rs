@@ -98,6 +98,14 @@ pub(crate) fn read(metadata: &Value) -> Manifest {
     manifest
 }
 
+impl Metadata {
+    /// The variables that the skill declares: `primaryEnv`, `requires.env` and `capabilities.env`.
+    pub fn declared_env(&self) -> impl Iterator<Item = &str> {
+        let declared = self.capabilities.iter().flat_map(|declared| &declared.env);
+        self.primary_env.iter().chain(&self.needs.env).chain(declared).map(String::as_str)
+    }
+}
+
 impl Capabilities {
     /// Reads `{network, filesystem: {reads, writes}, env, sockets, keepsRunning}`; nothing where a part has another form.
     #[must_use]

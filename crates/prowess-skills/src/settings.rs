@@ -8,6 +8,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::install::InstallPrefs;
+use crate::metadata::Capabilities;
 use crate::problem::{Problem, ProblemKind};
 use crate::secret::Secret;
 use crate::text::trim;
@@ -88,6 +89,8 @@ pub struct SkillConfig {
     pub api_key: Option<ApiKey>,
     /// Variables for its runs, in the order written.
     pub env: Vec<(String, Secret)>,
+    /// What its commands may use beyond the sandbox.
+    pub capabilities: Option<Capabilities>,
 }
 
 /// The `skills` section.
@@ -274,7 +277,17 @@ impl Reader<'_> {
                 Vec::new()
             }
         };
-        SkillConfig { enabled, api_key, env }
+        let capabilities = Some(&entry["capabilities"]).filter(|value| !value.is_null()).and_then(|value| {
+            let read = Capabilities::read(value);
+            if read.is_none() {
+                self.report(
+                    &format!("{path}.capabilities"),
+                    "a map of network, filesystem, env, sockets, keepsRunning",
+                );
+            }
+            read
+        });
+        SkillConfig { enabled, api_key, env, capabilities }
     }
 }
 

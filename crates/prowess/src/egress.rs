@@ -24,7 +24,9 @@ fn log(args: &EgressLog, globals: &Globals) -> Result<Report, Failure> {
     if let Some((target, _)) = Target::asked(globals)? {
         return with(&target, async |client| {
             let mut params = json!({"limit": args.limit});
-            for (name, value) in [("host", args.host.as_deref()), ("skill", args.skill.as_deref()), ("outcome", outcome)] {
+            for (name, value) in
+                [("host", args.host.as_deref()), ("skill", args.skill.as_deref()), ("outcome", outcome)]
+            {
                 if let Some(value) = value {
                     params[name] = value.into();
                 }

@@ -27,7 +27,8 @@ pub(crate) fn run(command: &cli::Exec, globals: &Globals) -> Result<Report, Fail
             let context = globals.context()?;
             let exec = exec(&context, Arc::new(Nobody))?;
             let setting = setting(context, &Scope::of(command, globals))?;
-            let case = exec.judge(&call(command)?, &setting).map_err(|result| refused(&result))?;
+            let call = call(command)?;
+            let case = exec.judge(&call, &setting).map_err(|result| refused(&result))?;
             let code = match case.judgment.verdict() {
                 Verdict::Ask if *exit_code => 1,
                 Verdict::Deny if *exit_code => 2,

@@ -205,6 +205,66 @@ fn a_skill_brings_its_variables_and_programs_to_its_own_runs() {
     assert!(!trail.contains("sk-canary") && !approvals.contains("sk-canary"));
 }
 
+/// A skill declares a variable of the host. That is a wish, and the operator decides.
+#[test]
+fn a_host_variable_reaches_a_skill_only_if_the_operator_bound_it() {
+    let needs = "metadata: { openclaw: { primaryEnv: AWS_SECRET_ACCESS_KEY, requires: { env: [AWS_SESSION_TOKEN] }, \
+                 capabilities: { env: [OTHER_TOKEN] } } }";
+    let home = prowess().skill("cloud", "Does it.", needs).skill("other", "Does it.", needs);
+    let home = home.env("AWS_SECRET_ACCESS_KEY", "canary-1").env("AWS_SESSION_TOKEN", "canary-2");
+    let home = home.env("OTHER_TOKEN", "canary-3");
+    home.go("approvals allow printenv").ok();
+    // Presence is what the gate asks for, and all that it says.
+    home.go("skills info cloud --json").ok().out_has("\"eligible\": true").lacks("canary");
+    let typed = "prowess config set skills.entries.cloud.capabilities.env '[\"AWS_SESSION_TOKEN\"]'";
+    let refused = home.go("exec run --skill cloud -- printenv").code(1);
+    refused.err_has("use the key AWS_SESSION_TOKEN").err_has(typed).lacks("canary");
+    home.go("exec check --skill cloud -- printenv").ok().out_has(typed).lacks("canary");
+    let wants = home.go("exec check --json --skill cloud -- printenv").ok().json();
+    assert_eq!(wants["wants"]["keys"], json!(["AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "OTHER_TOKEN"]));
+    home.go("skills explain cloud").ok().out_has("AWS_SESSION_TOKEN from host, withheld").lacks("canary");
+    // What it says works when it is typed, and gives that variable to that skill.
+    home.go("config set skills.entries.cloud.capabilities.env '[\"AWS_SESSION_TOKEN\"]'").ok();
+    let more = home.go("exec run --skill cloud -- printenv").code(1);
+    more.err_has("'[\"AWS_SESSION_TOKEN\",\"OTHER_TOKEN\"]'").lacks("canary");
+    let all = "[\"AWS_SECRET_ACCESS_KEY\",\"AWS_SESSION_TOKEN\",\"OTHER_TOKEN\"]";
+    home.go(&format!("config set skills.entries.cloud.capabilities.env '{all}'")).ok();
+    home.go("exec run --skill cloud -- printenv").ok().out_has("canary-1").out_has("canary-2").out_has("canary-3");
+    home.go("exec run --skill other -- printenv").code(1).lacks("canary");
+    home.go("exec run -- printenv").ok().lacks("canary");
+    let approvals = json!({"version": 1, "defaults": {"security": "full", "ask": "off"}});
+    std::fs::write(home.approvals(), approvals.to_string()).expect("written");
+    let home = home.config("{ tools: { exec: { security: 'full', ask: 'off' } } }");
+    home.go("exec run --skill other -- printenv").ok().lacks("canary").err_has("runs without AWS_SESSION_TOKEN");
+}
+
+/// A whole turn: the model reads the skill and then runs a command that would carry the key past redaction.
+#[test]
+fn a_skill_cannot_talk_a_turn_into_handing_out_a_key() {
+    let needs = "metadata: { openclaw: { requires: { env: [AWS_SECRET_ACCESS_KEY], bins: [printenv, rev] } } }";
+    let home = prowess().skill("cloud", "Does it.", needs).env("AWS_SECRET_ACCESS_KEY", "canary-1234");
+    let file = home.path(".openclaw/workspace/skills/cloud/SKILL.md").display().to_string();
+    let call = |name: &str, arguments: Value| json!({"calls": [{"name": name, "arguments": arguments}]});
+    let steal = json!({"command": "printenv AWS_SECRET_ACCESS_KEY | rev"});
+    let turns = json!([call("read", json!({"path": file})), call("exec", steal), {"text": "done"}]).to_string();
+    let home = home.file("turns.json", turns);
+    let turn = |home: &Prowess, session: &str| {
+        home.go(&format!("run hi --session {session} --model scripted:$HOME/turns.json")).ok();
+        home.go(&format!("sessions export {session} --format jsonl")).ok()
+    };
+    let stolen = "4321-yranac";
+    home.go("approvals allow printenv").ok();
+    home.go("approvals allow rev").ok();
+    turn(&home, "asked").lacks(stolen).out_has("use the key AWS_SECRET_ACCESS_KEY");
+    let full = home.config("{ tools: { exec: { security: 'full', ask: 'off' } } }");
+    std::fs::write(full.approvals(), r#"{"version": 1, "defaults": {"security": "full", "ask": "off"}}"#)
+        .expect("written");
+    turn(&full, "full").lacks(stolen).out_has("runs without AWS_SECRET_ACCESS_KEY");
+    // The control: with the operator's word the very same turn has it.
+    full.go("config set skills.entries.cloud.capabilities.env '[\"AWS_SECRET_ACCESS_KEY\"]'").ok();
+    turn(&full, "bound").out_has(stolen);
+}
+
 #[test]
 fn variables_that_steer_a_program_are_refused() {
     let home = prowess().env("GITHUB_TOKEN", "host-canary").env("LD_PRELOAD_X", "host-canary");

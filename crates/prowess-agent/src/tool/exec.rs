@@ -80,6 +80,7 @@ impl ExecTool {
                 self.secrets.conceal(&mut tail);
                 scope.events.tell(Event::CallUpdate { id: call.id.to_owned(), tool: NAME.to_owned(), tail });
             };
+            let setting = self.exec.for_remote(&asked, &setting).await?;
             return Ok(remote.run(&asked, &setting, scope.approver, &progress).await);
         }
         let terms = Terms { approver: scope.approver, background: self.background };

@@ -28,10 +28,12 @@ struct Secret {
 }
 
 impl Secrets {
-    /// Remembers the secrets of `share`: its credentials, and `primary`, the variable that holds the key of its skill.
+    /// Remembers the secrets of `share`: its credentials, those included that a person may still allow, and `primary`, the
+    /// variable that holds the key of its skill.
     pub(crate) fn note(&self, share: &SkillShare, primary: Option<&str>) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for (name, value) in &share.vars {
+        let withheld = share.withheld.iter().map(|key| (&key.name, &key.value));
+        for (name, value) in share.vars.iter().map(|(name, value)| (name, value)).chain(withheld) {
             if !is_credential(name) && primary != Some(name) {
                 continue;
             }

@@ -20,7 +20,9 @@ const ROWS: &str = "document.querySelectorAll('#panel-network article').length";
 #[tokio::test(flavor = "multi_thread")]
 async fn connections_are_listed_searched_and_have_addresses() {
     let (_stage, browser) = enter("/network/c2", demo::script).await;
-    for text in ["refused", "tracker.example:443", "not allowed: a person refused it", "npm install left-pad", "192.0.2.7"] {
+    for text in
+        ["refused", "tracker.example:443", "not allowed: a person refused it", "npm install left-pad", "192.0.2.7"]
+    {
         browser.reads("#panel-network .target", text).await;
     }
     browser.reads("#panel-network [data-id=c3]", "517 B up, 6.3 kB down").await;
@@ -61,7 +63,8 @@ async fn traffic_is_shown_as_it_happens_also_on_a_phone() {
     browser.reads("#panel-network [data-id=c4]", "served").await;
     assert_eq!(browser.ask("document.activeElement.closest('[data-id]')?.dataset.id").await, "c3");
     browser.until(&format!("{ROWS} === 4")).await;
-    let fits = "document.querySelector('#panel-network').scrollWidth <= document.querySelector('#panel-network').clientWidth";
+    let fits =
+        "document.querySelector('#panel-network').scrollWidth <= document.querySelector('#panel-network').clientWidth";
     assert_eq!(browser.ask(fits).await, true, "nothing is wider than the phone");
     // After more than was told, the log is asked.
     let asked = stage.asked("egress.log").len();

@@ -42,7 +42,8 @@ async fn a_connection_of_a_command_is_told_as_it_happens() {
         Some(Heard::Result(text)) => Turn::text(&format!("So: {text}")),
         _ => {
             // Nobody allowed this address. The proxy asks, and the answer is no.
-            let get = "import urllib.request as u\ntry: u.urlopen('http://127.0.0.1:9/')\nexcept OSError as e: print(e)";
+            let get =
+                "import urllib.request as u\ntry: u.urlopen('http://127.0.0.1:9/')\nexcept OSError as e: print(e)";
             Turn::call("c1", "exec", json!({"command": format!("python3 -c \"{get}\"")}))
         }
     });

@@ -30,6 +30,12 @@ pub(crate) fn run(command: &CommandArgs, options: &RunArgs, globals: &Globals) -
             Err(result) if globals.json => return Ok(Report::json(&result)?.code(1)),
             Err(result) => return Err(refused(&result)),
         };
+        if !globals.json {
+            for warning in &plan.warnings {
+                // A reader that has gone away misses a remark.
+                let _ = writeln!(anstream::stderr(), "{warning}");
+            }
+        }
         let wish = Wish::listen().map_err(Failure::ours)?;
         if globals.json { in_one_piece(handle, &plan, wish).await } else { as_it_comes(handle, wish).await }
     })

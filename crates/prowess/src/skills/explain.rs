@@ -11,7 +11,7 @@ use std::io::Read;
 use std::path::Path;
 
 use prowess_host::fix::{self, Fix};
-use prowess_host::{Failure, View};
+use prowess_host::{Failure, Shares, View};
 use prowess_skills::{Broken, Document, Objection, Problem, ProblemKind, Severity, Skill, Snapshot, Tier, env};
 use serde::Serialize;
 
@@ -285,8 +285,18 @@ fn environment(view: &View, skill: &Skill) -> Stage {
     let config_env = view.config_env();
     let inputs = env::EnvInputs { config: &view.settings, config_env: &config_env, host: &view.world.env };
     let plan = env::plan(skill, inputs);
-    let mut details: Vec<String> =
-        plan.vars.iter().map(|(name, var)| format!("{} from {}", safe(name), var.layer.word())).collect();
+    let shares = Shares::of(view);
+    let mut details = Vec::new();
+    for (name, var) in &plan.vars {
+        let line = format!("{} from {}", safe(name), var.layer.word());
+        match shares.withheld(skill, name, var.given_by) {
+            None => details.push(line),
+            Some(remedy) => {
+                details.push(format!("{}: its commands ask for it", paint(WARN, &format!("{line}, withheld"))));
+                details.push(format!("  to allow it for good: {}", safe(&remedy)));
+            }
+        }
+    }
     if let Some(bins) = plan.bins.filter(|bins| bins.is_dir()) {
         details.push(format!("PATH starts with {}", short_path(&bins, view.context.user_home())));
     }
