@@ -11,6 +11,7 @@ use prowess_skills::{
     wanted_config,
 };
 
+use crate::bindings::{self, Bindings};
 use crate::failure::Failure;
 use crate::{bundled, leftover, skill_env};
 
@@ -134,6 +135,8 @@ pub struct View {
     pub problems: Vec<Problem>,
     /// Where skills were looked for.
     pub roots: Vec<Root>,
+    /// To which skills the entries of the configuration belong.
+    pub bindings: Bindings,
 }
 
 impl View {
@@ -175,8 +178,11 @@ impl View {
         let (skill_env, ignored) = skill_env::resolve(&context, &catalog);
         problems.extend(ignored);
         problems.extend(leftover::find(&context.locations, &settings));
+        let entries = &context.config.tree()["skills"]["entries"];
+        let (bindings, unbound) = bindings::load(&context.locations.state_dir, entries, &catalog, &roots);
+        problems.extend(unbound);
         let world = look(&context, &catalog, &skill_env);
-        Ok(Self { context, settings, filters, catalog, world, skill_env, problems, roots })
+        Ok(Self { context, settings, filters, catalog, world, skill_env, problems, roots, bindings })
     }
 
     /// The same, with the list of a channel: only skills on it are offered.

@@ -32,6 +32,10 @@ pub fn for_problem(problem: &Problem) -> Option<Fix> {
         _ if problem.severity() == Severity::Note => return None,
         ProblemKind::OverLimit => limit("maxSkillsLoadedPerSource"),
         ProblemKind::TooLarge => limit("maxSkillFileBytes"),
+        ProblemKind::Unbound => {
+            let command = problem.fix.split_once("run: ").map_or(problem.fix.as_str(), |(_, command)| command);
+            return Some(Fix { why: problem.reason.clone(), command: command.to_owned() });
+        }
         _ => format!("edit {}{place}", quoted(&problem.path.to_string_lossy())),
     };
     Some(Fix { why: format!("{}: {}", problem.reason, problem.fix), command })
@@ -142,6 +146,12 @@ fn variable(skill: &Skill, name: &str) -> Fix {
     Fix { why: format!("{name} is not set"), command: format!("prowess config set {}", quoted(&path)) }
 }
 
+/// The command that gives a skill what the entry with its key gives.
+#[must_use]
+pub fn bind_skill(skill: &Skill) -> String {
+    format!("prowess skills bind {}", quoted(skill.name.as_str()))
+}
+
 /// The command that gives a variable of the host to a skill for good, beside those that it was given before.
 #[must_use]
 pub fn bind_variable(settings: &SkillsConfig, skill: &Skill, variable: &str) -> String {
@@ -164,7 +174,7 @@ fn allowed_with(view: &View, skill: &Skill) -> String {
 }
 
 /// `skills.entries.KEY`, with the key in quotes when it is not a plain word.
-fn entry_path(key: &str) -> String {
+pub(crate) fn entry_path(key: &str) -> String {
     let path: prowess_config::KeyPath = ["skills", "entries", key].into_iter().map(str::to_owned).collect();
     path.to_string()
 }

@@ -5,6 +5,7 @@
 //! [`Live`] keeps a view up to date, and [`agent`] makes an agent of them.
 
 mod assembly;
+mod bindings;
 mod bundled;
 mod context;
 mod conversation;
@@ -21,11 +22,12 @@ pub mod status;
 mod watch;
 
 pub use assembly::{Around, Parts, Reads, Wanted, agent, model_settings, name, sessions, system_prompt, tool_settings};
+pub use bindings::{Bindings, EntryOwner, bind};
 pub use context::{Context, Flags, Ground, View};
 pub use conversation::{skills, workspace};
 pub use failure::{Failure, Fault};
 pub use kept::Kept;
 pub use live::{Cause, Change, Live, Opened, Stats, Watching};
 pub use setting::{base, exec};
-pub use share::{Shares, source};
+pub use share::Shares;
 pub use watch::MAX_WATCHES;

@@ -9,6 +9,7 @@ use prowess_exec::job::{Limits, Runner};
 use prowess_exec::{Exec, Setting, confine};
 use prowess_policy::ExecSettings;
 
+use crate::bindings;
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -51,7 +52,8 @@ fn hidden(context: &Context) -> Vec<PathBuf> {
     // What agents log in with.
     let logins = ["main", context.agent.id.as_str()];
     let logins = logins.map(|agent| context.locations.state_dir.join("agents").join(agent).join("agent"));
-    keys.chain(state).chain(logins).chain([context.locations.config_path.clone()]).collect()
+    let bindings = bindings::files(&context.locations.state_dir);
+    keys.chain(state).chain(logins).chain([context.locations.config_path.clone()]).chain(bindings).collect()
 }
 
 /// The environment of the process, exactly as it is.

@@ -18,6 +18,7 @@ use prowess_skills::env::{EnvGiver, EnvInputs, EnvValue, plan};
 use prowess_skills::{Capabilities, Secret, Skill, SkillsConfig};
 use serde_json::Value;
 
+use crate::bindings::{Bindings, EntryOwner};
 use crate::context::View;
 use crate::failure::Failure;
 use crate::fix;
@@ -30,6 +31,7 @@ pub struct Shares {
     entries: Value,
     env: Env,
     host: HashSet<String>,
+    bindings: Bindings,
 }
 
 /// What the operator pinned for `skill`. What cannot be read is an error: it would be less than the operator meant.
@@ -38,12 +40,6 @@ fn pinned_capabilities(value: &Value, skill: &Skill) -> Result<Capabilities, Fai
         Failure::input(format!("skills.entries.{}.capabilities cannot be read", skill.key()))
             .hint("write it as { network: [{ host: \"wttr.in\" }], filesystem: { reads: [], writes: [] } }")
     })
-}
-
-/// Where `skill` comes from. What is allowed to it is not allowed to another of its name from elsewhere.
-#[must_use]
-pub fn source(skill: &Skill) -> String {
-    format!("{}:{}", skill.tier.word(), skill.dir().display())
 }
 
 /// The most of a `SKILL.md` that is read for its commands, in bytes.
@@ -90,6 +86,7 @@ impl Shares {
             entries: view.context.config.tree()["skills"]["entries"].clone(),
             env,
             host,
+            bindings: view.bindings.clone(),
         }
     }
 
@@ -97,12 +94,18 @@ impl Shares {
     pub fn share(&self, skill: &Skill) -> Result<SkillShare, Failure> {
         let inputs = EnvInputs { config: &self.settings, config_env: &self.config_env, host: &self.host };
         let planned = plan(skill, inputs);
+        let is_bound = self.is_bound(skill);
         let (mut vars, mut withheld, mut keys) = (Vec::new(), Vec::new(), Vec::new());
         for (variable, planned) in planned.vars {
             let value = match planned.value {
                 EnvValue::Set(secret) => secret.expose().into(),
                 EnvValue::Inherit => self.env.exact(&variable).unwrap_or_default().to_owned(),
-                EnvValue::Fetch(place) => self.fetch(&place, &variable, skill.name.as_str())?,
+                EnvValue::Fetch(place) => match self.fetch(&place, &variable, skill.name.as_str()) {
+                    Ok(value) => value,
+                    // Nobody is stopped for want of a key that is not theirs.
+                    Err(_) if !is_bound => continue,
+                    Err(failure) => return Err(failure),
+                },
             };
             if planned.given_by != EnvGiver::Config {
                 keys.push(variable.clone());
@@ -112,7 +115,7 @@ impl Shares {
                 Some(remedy) => withheld.push(WithheldKey { name: variable, value, remedy }),
             }
         }
-        let entry = &self.entries[skill.key()];
+        let entry = if is_bound { &self.entries[skill.key()] } else { &Value::Null };
         let pinned = Some(&entry["capabilities"]).filter(|value| !value.is_null());
         let pinned = pinned.map(|value| pinned_capabilities(value, skill)).transpose()?;
         let declared = skill.metadata.capabilities.as_ref().map(|declared| self.lease(declared)).unwrap_or_default();
@@ -120,7 +123,7 @@ impl Shares {
         Ok(SkillShare {
             grants: Grants::read(&entry["sandbox"]),
             name: skill.name.to_string(),
-            source: source(skill),
+            source: self.bindings.lease_source(skill),
             own: Some(own_commands(skill, planned.bins.as_deref())),
             // Nobody is asked about a key that has no value, nor about one that the operator gave.
             declared: Lease { keys, ..declared },
@@ -135,11 +138,26 @@ impl Shares {
     #[must_use]
     pub fn withheld(&self, skill: &Skill, variable: &str, given_by: EnvGiver) -> Option<String> {
         match given_by {
-            EnvGiver::Config | EnvGiver::Entry => None,
+            EnvGiver::Config => None,
+            EnvGiver::Entry if self.is_bound(skill) => None,
+            EnvGiver::Entry => Some(fix::bind_skill(skill)),
             // Every command has these.
             EnvGiver::Declaration if is_inherited(variable) => None,
-            EnvGiver::Declaration => Some(fix::bind_variable(&self.settings, skill, variable)),
+            EnvGiver::Declaration => {
+                let set = fix::bind_variable(&self.settings, skill, variable);
+                let follows = match self.bindings.owner(skill) {
+                    EntryOwner::This => true,
+                    EntryOwner::Unrecorded => skill.key() == skill.name.as_str(),
+                    EntryOwner::Another(_) | EntryOwner::Wider(_) => false,
+                };
+                Some(if follows { set } else { format!("{set} && {}", fix::bind_skill(skill)) })
+            }
         }
+    }
+
+    /// Whether `skill` gets what the entry with its key gives.
+    fn is_bound(&self, skill: &Skill) -> bool {
+        self.bindings.owner(skill) == EntryOwner::This
     }
 
     /// What was declared, as a lease. Hosts that cannot be read as such are left out: they could not be reached.

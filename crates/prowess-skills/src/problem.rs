@@ -68,6 +68,8 @@ pub enum ProblemKind {
     Plugin,
     /// A setting cannot be used as written.
     Setting,
+    /// A skill has the key of an entry that belongs to another one.
+    Unbound,
 }
 
 impl ProblemKind {
@@ -94,6 +96,7 @@ impl ProblemKind {
             Self::MissingRoot => "missing-root",
             Self::Plugin => "plugin",
             Self::Setting => "setting",
+            Self::Unbound => "unbound",
         }
     }
 
@@ -102,9 +105,13 @@ impl ProblemKind {
     pub fn severity(self) -> Severity {
         match self {
             Self::MissingRoot | Self::DeadLink => Severity::Note,
-            Self::Mended | Self::IgnoredMetadata | Self::Swallowed | Self::Plugin | Self::Setting | Self::OverLimit => {
-                Severity::Warning
-            }
+            Self::Mended
+            | Self::IgnoredMetadata
+            | Self::Swallowed
+            | Self::Plugin
+            | Self::Setting
+            | Self::Unbound
+            | Self::OverLimit => Severity::Warning,
             Self::NoFrontmatter
             | Self::NoDescription
             | Self::BadFrontmatter

@@ -228,6 +228,12 @@ pub(crate) enum Skills {
         #[arg(add = ArgValueCompleter::new(completion::skills))]
         name: Option<String>,
     },
+    /// Give a skill the keys and grants under `skills.entries` that were set up for another one of its name
+    Bind {
+        /// The skill's name or key
+        #[arg(add = ArgValueCompleter::new(completion::skills))]
+        name: String,
+    },
     /// Print exactly what the model is told about skills
     Prompt {
         /// Which variant of the system prompt

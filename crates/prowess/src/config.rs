@@ -6,13 +6,14 @@ use std::io::Write;
 
 use prowess_config::schema::{self, Kind};
 use prowess_config::{ConfigFile, KeyPath, Layer, REDACTED, Warning};
-use prowess_host::{Context, Failure};
+use prowess_host::{Context, Failure, View};
+use prowess_skills::{Problem, ProblemKind};
 use serde_json::Value;
 
 pub(crate) use value::{Asked, asked};
 
 use crate::cli::{self, Globals};
-use crate::output::{BOLD, DIM, Report, WARN, paint, table};
+use crate::output::{BOLD, DIM, Report, WARN, paint, safe, table};
 use crate::suggest::did_you_mean;
 use crate::wrap::{stdout_columns, wrap};
 
@@ -53,7 +54,24 @@ fn set(asked: &Asked, globals: &Globals) -> Result<Report, Failure> {
         // The value is written all the same; a reader that has gone away misses a remark.
         let _ = writeln!(anstream::stderr(), "{} {warning}", paint(WARN, "warning:"));
     }
+    if asked.path.segments().iter().take(2).eq(["skills", "entries"]) {
+        note_owner(asked, globals);
+    }
     done(&edited, &path, globals.json)
+}
+
+/// Records which skill an entry was set up for, and warns if it is not the one that is there now.
+fn note_owner(asked: &Asked, globals: &Globals) {
+    // Looking is what records it; whatever stands in its way is told where skills are looked at.
+    let Ok(view) = globals.context().and_then(|context| View::load(context, None)) else { return };
+    let key = asked.path.segments().get(2);
+    let claimed = view.catalog.skills().iter().filter(|skill| key.is_some_and(|key| key == skill.key()));
+    let files: Vec<_> = claimed.map(|skill| &skill.file).collect();
+    let is_about = |problem: &&Problem| problem.kind == ProblemKind::Unbound && files.contains(&&problem.path);
+    for problem in view.problems.iter().filter(is_about) {
+        let text = format!("the skill in {} {}; {}", problem.path.display(), problem.reason, problem.fix);
+        let _ = writeln!(anstream::stderr(), "{} {}", paint(WARN, "warning:"), safe(&text));
+    }
 }
 
 /// The keys that hold values; sections only lead to them.

@@ -75,6 +75,7 @@ fn all(context: Context, globals: &Globals) -> Vec<Finding> {
             findings.extend(configuration(&view.problems, &config, &home));
             findings.extend(unused(&view));
             findings.push(skills(&view));
+            findings.extend(unbound(&view));
         }
         Err(failure) => findings.push(Finding::new("skills", "skills", Standing::Broken, failure.sentence())),
     }
@@ -147,6 +148,17 @@ fn skills(view: &View) -> Finding {
             Finding::new("skills", "skills", Standing::Warning, what).advice("prowess skills check")
         }
     }
+}
+
+/// Skills that have the key of an entry that belongs to another skill.
+fn unbound(view: &View) -> Vec<Finding> {
+    let unbound = view.problems.iter().filter(|problem| problem.kind == ProblemKind::Unbound);
+    let home = view.context.user_home();
+    let finding = |problem: &Problem| {
+        let what = format!("{} {}", short_path(&problem.path, home), safe(&problem.reason));
+        Finding::new("skills", "keys", Standing::Warning, what).advice(safe(&problem.fix))
+    };
+    unbound.take(MAX_PROBLEMS).map(finding).collect()
 }
 
 fn shape(findings: &[Finding], is_broken: bool) -> serde_json::Value {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use prowess_exec::leases::{Holder, LeaseError, Leases};
-use prowess_host::{Context, Failure, View, source};
+use prowess_host::{Context, Failure, View};
 use prowess_policy::lease::{HeldLease, HostRule, Lease, Lifetime, Origin};
 use prowess_policy::shown;
 use serde_json::json;
@@ -54,7 +54,7 @@ fn allow(leases: &Leases, context: Context, args: &LeaseArgs, json: bool) -> Res
         Some(name) => {
             let view = View::load(context, None)?;
             let skill = skills::find(&view, name)?;
-            Some((skill.name.to_string(), source(skill)))
+            Some((skill.name.to_string(), view.bindings.lease_source(skill)))
         }
         None => None,
     };

@@ -1,5 +1,6 @@
 //! `prowess skills`: which skills do I have, which may the model see, what does it see, and why not the others?
 
+mod bind;
 mod check;
 mod commands;
 mod explain;
@@ -33,6 +34,7 @@ pub(crate) fn run(
         Some(Skills::Check { all }) => check::run(&view, if *all { Detail::All } else { Detail::Grouped }, json),
         Some(Skills::Explain { name: Some(name) }) => explain::one(&view, name, json),
         Some(Skills::Explain { name: None }) => explain::all(&view, json),
+        Some(Skills::Bind { name }) => bind::run(&view, name, json),
         Some(Skills::Prompt { mode, budget, read_tool }) => prompt::run(&view, *mode, *budget, read_tool, json),
         Some(Skills::Commands { resolve }) => commands::run(&view, resolve.as_deref(), json),
     }

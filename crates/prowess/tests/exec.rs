@@ -265,6 +265,33 @@ fn a_skill_cannot_talk_a_turn_into_handing_out_a_key() {
     turn(&full, "bound").out_has(stolen);
 }
 
+/// A skill of the workspace takes the name of the one that a key was configured for.
+#[test]
+fn a_namesake_does_not_inherit_a_key() {
+    let needs = "metadata: { openclaw: { primaryEnv: TOOL_API_KEY } }";
+    let entry = "{ skills: { entries: { tool: { apiKey: 'sk-canary' } } } }";
+    let home = prowess().skill(".openclaw/skills/tool", "Does it.", needs).config(entry);
+    home.go("approvals allow printenv").ok();
+    home.go("exec run --skill tool -- printenv").ok().out_has("TOOL_API_KEY=sk-canary");
+    let home = home.skill("tool", "Does it.", needs);
+    let typed = "prowess skills bind tool";
+    home.go("exec run --skill tool -- printenv")
+        .code(1)
+        .err_has("use the key TOOL_API_KEY")
+        .err_has(typed)
+        .lacks("sk-canary");
+    let belongs = "gets nothing of skills.entries.tool, which belongs to managed:tool";
+    home.go("skills check").ok().out_has(belongs).out_has(typed);
+    home.go("skills explain tool").ok().out_has(belongs).out_has("TOOL_API_KEY from apiKey, withheld").out_has(typed);
+    home.go("doctor").out_has(belongs).out_has(typed);
+    home.go("config set skills.entries.tool.env.TOOL_MODE fast").ok().err_has(belongs).err_has(typed);
+    home.go("skills bind tool").ok().out_has("now belongs to tool").out_has("apiKey, env.TOOL_MODE").lacks("sk-canary");
+    home.go("exec run --skill tool -- printenv").ok().out_has("sk-canary").out_has("TOOL_MODE=fast");
+    home.go("skills check").ok().lacks("gets nothing of");
+    home.go("skills bind tool --json").ok().out_has("\"changed\": false");
+    home.go("exec run -- cat ../.openclaw/skill-bindings.json").code(1).lacks("managed:tool");
+}
+
 #[test]
 fn variables_that_steer_a_program_are_refused() {
     let home = prowess().env("GITHUB_TOKEN", "host-canary").env("LD_PRELOAD_X", "host-canary");

@@ -169,6 +169,7 @@ pub(super) fn are_same(a: &View, b: &View) -> bool {
         && a.settings == b.settings
         && a.filters == b.filters
         && a.roots == b.roots
+        && a.bindings == b.bindings
         && old.workspace == new.workspace
         && old.locations == new.locations
         && old.agent == new.agent

@@ -78,6 +78,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ("prowess skills explain", "what happened to each folder?"),
         ],
     ),
+    ("skills bind", &[("prowess skills bind github", "it gets what skills.entries.github gives")]),
     ("skills prompt", &[("prowess skills prompt", ""), ("prowess skills prompt --budget 4000t", "in 4,000 tokens")]),
     (
         "skills commands",
