@@ -175,6 +175,7 @@ impl View {
         let roots = places.roots();
         let catalog = load(&roots, &reach);
         problems.extend_from_slice(catalog.problems());
+        problems.extend(Budget::from(&settings.limits).oversized(catalog.skills().iter().map(AsRef::as_ref)));
         let (skill_env, ignored) = skill_env::resolve(&context, &catalog);
         problems.extend(ignored);
         problems.extend(leftover::find(&context.locations, &settings));

@@ -1,6 +1,8 @@
 //! The budget: what is cut, and in which order, when the catalogue is too large for a prompt?
 //!
-//! Four steps, each taken only as far as needed, and each from the lowest tier up and, within a tier, from its end:
+//! First, and even when everything fits, a description that takes more than its [share](Budget::description_limit) is cut
+//! to what the Agent Skills standard allows.
+//! Then four steps, each taken only as far as needed, and each from the lowest tier up and, within a tier, from its end:
 //! 1. descriptions longer than the Agent Skills standard allows are cut to what it allows, in every tier;
 //! 2. descriptions shrink, tier by tier, down to [`SHORTEST`];
 //! 3. descriptions are left out, name and location stay;
@@ -8,8 +10,10 @@
 //!
 //! So what a person put into the workspace is touched last. A limit on the number of skills works like step 4.
 
+use crate::problem::{Problem, ProblemKind};
 use crate::prompt::{CLOSE, Entry, OPEN};
 use crate::settings::Limits;
+use crate::skill::Skill;
 use crate::standard::MAX_DESCRIPTION;
 use crate::text::{cut, units};
 use crate::tier::Tier;
@@ -31,6 +35,32 @@ pub struct Budget {
 impl From<&Limits> for Budget {
     fn from(limits: &Limits) -> Self {
         Self { skills: limits.prompt_skills, chars: limits.prompt_chars, tokens: limits.prompt_tokens }
+    }
+}
+
+impl Budget {
+    /// The most UTF-16 units that one description may take: a tenth of the room, but never less than the Agent Skills
+    /// standard allows. Without it one skill could fill the prompt, and the model would see little else.
+    #[must_use]
+    pub fn description_limit(&self) -> usize {
+        let chars = self.tokens.map_or(self.chars, |tokens| self.chars.min(tokens.saturating_mul(4)));
+        (chars / 10).max(MAX_DESCRIPTION)
+    }
+
+    /// One problem for each of `skills` whose description is longer than that.
+    pub fn oversized<'a>(&self, skills: impl Iterator<Item = &'a Skill>) -> Vec<Problem> {
+        let limit = self.description_limit();
+        let long = skills.filter_map(|skill| {
+            // A unit is one byte or more, so most are known to fit without counting.
+            let length = (skill.description.len() > limit).then(|| units(&skill.description))?;
+            (length > limit).then_some((skill, length))
+        });
+        let problem = |(skill, length): (&Skill, usize)| {
+            let reason = format!("the description has {length} characters; the model sees {MAX_DESCRIPTION} of them");
+            let fix = format!("shorten it to {MAX_DESCRIPTION} characters, and move the rest below the frontmatter");
+            Problem::new(ProblemKind::LongDescription, &skill.file, reason, fix)
+        };
+        long.map(problem).collect()
     }
 }
 
@@ -135,10 +165,11 @@ fn cut_order(tiers: &[Tier]) -> Vec<usize> {
 /// Decides how each entry is shown so that everything fits. `left_out` are skills that were too many.
 pub(crate) fn plan(entries: &[Entry], left_out: Vec<String>, note: Option<&str>, budget: &Budget) -> Plan {
     let mut planner = Planner::new(entries, left_out, note, budget);
+    planner.cut_to_standard(budget.description_limit());
     if planner.fits() {
         return planner.finish();
     }
-    planner.cut_to_standard();
+    planner.cut_to_standard(MAX_DESCRIPTION);
     for tier in Tier::ALL {
         if planner.fits() {
             break;
@@ -225,9 +256,12 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn cut_to_standard(&mut self) {
+    /// Cuts descriptions that are longer than `limit` to what the standard allows.
+    fn cut_to_standard(&mut self, limit: usize) {
         for index in 0..self.entries.len() {
-            self.shorten(index, MAX_DESCRIPTION);
+            if units(&self.entries[index].description) > limit {
+                self.shorten(index, MAX_DESCRIPTION);
+            }
         }
     }
 
@@ -345,12 +379,26 @@ mod tests {
     }
 
     #[test]
+    fn no_description_takes_more_than_its_share() {
+        let mut entries = entries(3, "some words");
+        entries[1].description = "x".repeat(20_000);
+        let shown = |budget: &Budget| plan(&entries, Vec::new(), None, budget).shown;
+        let is_cut = [Shown::Full, Shown::Short(MAX_DESCRIPTION), Shown::Full];
+        assert_eq!(shown(&chars(30_000)), is_cut);
+        assert_eq!(shown(&chars(300_000)), [Shown::Full; 3], "there is room");
+        assert_eq!(shown(&chars(5_000)), is_cut);
+        assert_eq!(shown(&Budget { tokens: Some(10_000), ..chars(300_000) }), is_cut);
+        entries[1].description = "x".repeat(3_000);
+        assert_eq!(plan(&entries, Vec::new(), None, &chars(30_000)).shown, [Shown::Full; 3]);
+    }
+
+    #[test]
     fn what_is_counted_is_what_is_shown() {
         let entries = entries(30, &"long words ".repeat(30));
         for budget in (0..12_000).step_by(131) {
             let budget = chars(budget);
             let mut planner = Planner::new(&entries, Vec::new(), Some("A note."), &budget);
-            planner.cut_to_standard();
+            planner.cut_to_standard(MAX_DESCRIPTION);
             planner.shrink(Tier::Managed);
             planner.each_until_it_fits(Shown::Name);
             planner.each_until_it_fits(Shown::Dropped);

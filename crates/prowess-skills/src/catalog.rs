@@ -8,6 +8,7 @@ use std::time::SystemTime;
 use rayon::prelude::*;
 
 use crate::discover::{Candidate, Finding, Reach, discover, search};
+use crate::lookalike;
 use crate::memory::Memory;
 use crate::problem::{Problem, ProblemKind};
 use crate::root::Root;
@@ -99,6 +100,7 @@ impl Catalog {
                 hidden.by.clone_from(&catalog.skills[place].file);
             }
         }
+        catalog.problems.extend(lookalike::problems(&catalog.skills));
         catalog
     }
 

@@ -47,6 +47,7 @@ mod frontmatter;
 mod gate;
 pub mod install;
 mod json;
+mod lookalike;
 mod memory;
 mod metadata;
 mod plugin;

@@ -70,6 +70,12 @@ pub enum ProblemKind {
     Setting,
     /// A skill has the key of an entry that belongs to another one.
     Unbound,
+    /// The name could be taken for that of another skill.
+    Lookalike,
+    /// The name is a path; another one is used.
+    UnsafeName,
+    /// The description takes more than its share of the prompt, and is cut there.
+    LongDescription,
 }
 
 impl ProblemKind {
@@ -97,6 +103,9 @@ impl ProblemKind {
             Self::Plugin => "plugin",
             Self::Setting => "setting",
             Self::Unbound => "unbound",
+            Self::Lookalike => "lookalike",
+            Self::UnsafeName => "unsafe-name",
+            Self::LongDescription => "long-description",
         }
     }
 
@@ -111,6 +120,9 @@ impl ProblemKind {
             | Self::Plugin
             | Self::Setting
             | Self::Unbound
+            | Self::Lookalike
+            | Self::UnsafeName
+            | Self::LongDescription
             | Self::OverLimit => Severity::Warning,
             Self::NoFrontmatter
             | Self::NoDescription

@@ -199,12 +199,28 @@ impl Reader<'_, '_> {
 
     fn name(&mut self, folder: &str) -> Result<SkillName, Problem> {
         let given = self.text("name", &["Name", "NAME"]).map(|name| SkillName::new(&name));
-        let name = given.filter(|name| !name.as_str().is_empty()).unwrap_or_else(|| SkillName::new(folder));
+        let given = given.filter(|name| !name.as_str().is_empty()).map(|name| self.without_path(name, folder));
+        let name = given.unwrap_or_else(|| SkillName::new(folder));
         if name.as_str().is_empty() {
             let reason = "neither the frontmatter nor the folder gives the skill a name";
             return Err(Problem::new(ProblemKind::BadFrontmatter, self.file, reason, "add `name:`"));
         }
         Ok(name)
+    }
+
+    /// A name that is a path, without what makes it one: it could lead a model or a program somewhere else.
+    fn without_path(&mut self, name: SkillName, folder: &str) -> SkillName {
+        let parts: Vec<&str> = name.as_str().split(['/', '\\']).collect();
+        let is_path = parts.len() > 1 || matches!(name.as_str(), "." | "..");
+        if !is_path {
+            return name;
+        }
+        let plain: Vec<&str> = parts.into_iter().map(trim).filter(|part| !matches!(*part, "" | "." | "..")).collect();
+        let safe = if plain.is_empty() { SkillName::new(folder) } else { SkillName::new(&plain.join("-")) };
+        let at = self.document.position("name");
+        let reason = format!("the name `{name}` is a path; the skill is called `{safe}`");
+        self.note(ProblemKind::UnsafeName, at, &reason, "use letters, digits and hyphens");
+        safe
     }
 
     fn manifest(&mut self) -> metadata::Manifest {
@@ -336,6 +352,28 @@ mod tests {
             assert_eq!(skill(frontmatter).0.name.as_str(), "folder", "{frontmatter}");
         }
         assert_eq!(skill("name: '  spaced name '\ndescription: d").0.name.as_str(), "spaced name");
+    }
+
+    #[test]
+    fn a_name_that_is_a_path_is_not_used_as_it_stands() {
+        for (given, expected) in [
+            ("../../../etc/pwn", "etc-pwn"),
+            ("/etc/passwd", "etc-passwd"),
+            ("a/b", "a-b"),
+            ("@org/tool", "@org-tool"),
+            ("..\\\\..\\\\evil", "evil"),
+            ("..", "folder"),
+            ("/", "folder"),
+            (". / ..", "folder"),
+        ] {
+            let (skill, problems) = skill(&format!("name: \"{given}\"\ndescription: d"));
+            assert_eq!(skill.name.as_str(), expected, "{given}");
+            assert_eq!(problems.iter().map(|problem| problem.kind).collect::<Vec<_>>(), [ProblemKind::UnsafeName]);
+        }
+        for name in ["v1..2", "a.b", "...", "a-b"] {
+            let (skill, problems) = skill(&format!("name: \"{name}\"\ndescription: d"));
+            assert_eq!((skill.name.as_str(), problems.len()), (name, 0));
+        }
     }
 
     #[test]

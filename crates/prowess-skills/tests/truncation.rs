@@ -155,6 +155,7 @@ fn a_description_beyond_the_standard_is_cut_before_any_other() {
     let prompt = render(&skills, None, None, &budget(150, 3_000));
     assert_eq!(prompt.cut.shortened, ["long"]);
     assert!(prompt.text.contains(&"y".repeat(900)));
-    // Within the budget nothing is cut, whatever the standard says.
-    assert!(render(&skills, None, None, &budget(150, 30_000)).cut.is_empty());
+    // Within the budget nothing is cut, whatever the standard says, unless one description takes more than a tenth of it.
+    assert!(render(&skills, None, None, &budget(150, 60_000)).cut.is_empty());
+    assert_eq!(render(&skills, None, None, &budget(150, 30_000)).cut.shortened, ["long"]);
 }

@@ -12,7 +12,9 @@ use std::path::Path;
 
 use prowess_host::fix::{self, Fix};
 use prowess_host::{Failure, Shares, View};
-use prowess_skills::{Broken, Document, Objection, Problem, ProblemKind, Severity, Skill, Snapshot, Tier, env};
+use prowess_skills::{
+    Broken, Budget, Document, Objection, Problem, ProblemKind, Severity, Skill, Snapshot, Tier, env, text,
+};
 use serde::Serialize;
 
 use super::{Standing, commands, info, title};
@@ -101,7 +103,7 @@ fn story(view: &View, skill: &Skill) -> Story {
         merge(view, skill),
         needs(skill, &objections),
         gate(&objections),
-        prompt(skill, &snapshot),
+        prompt(skill, &snapshot, &view.budget()),
         command(view, skill, &objections),
         environment(view, skill),
     ];
@@ -244,7 +246,7 @@ fn gate(objections: &[Objection]) -> Stage {
     Stage { name: "gate", passed: objections.is_empty(), details }
 }
 
-fn prompt(skill: &Skill, snapshot: &Snapshot) -> Stage {
+fn prompt(skill: &Skill, snapshot: &Snapshot, budget: &Budget) -> Stage {
     let name = skill.name.as_str();
     let passed_gate = snapshot.skills().iter().any(|passed| passed.name == skill.name);
     let cut = &snapshot.prompt().cut;
@@ -258,7 +260,13 @@ fn prompt(skill: &Skill, snapshot: &Snapshot) -> Stage {
     } else if is_in(&cut.name_only) {
         (true, "shown by name only: the prompt is full")
     } else if is_in(&cut.shortened) {
-        (true, "shown with a shortened description: the prompt is full")
+        let is_long = text::units(&skill.description) > budget.description_limit();
+        let why = if is_long { "it takes more than its share of the prompt" } else { "the prompt is full" };
+        return Stage {
+            name: "prompt",
+            passed: true,
+            details: vec![format!("shown with a shortened description: {why}")],
+        };
     } else {
         (true, "shown with name, description and location")
     };
