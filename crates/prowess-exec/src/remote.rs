@@ -9,6 +9,7 @@ use prowess_policy::Host;
 use crate::approver::Approver;
 use crate::exec::{Exec, Setting};
 use crate::exec_tool::{ExecCall, NAME};
+use crate::leases::Holder;
 use crate::tool::ToolResult;
 
 /// Runs commands on other machines. Who does knows which there are.
@@ -48,7 +49,8 @@ impl Exec {
         let giving = tokio::task::spawn_blocking(move || {
             let (agent, session) = (setting.agent.clone(), setting.session.clone());
             for skill in setting.skills.iter_mut().filter(|skill| !skill.withheld.is_empty()) {
-                let held = leases.held(&agent, &session, Some((&skill.name, &skill.source)));
+                let own = Some((skill.name.clone(), skill.source.clone()));
+                let held = leases.held(&Holder { agent: agent.clone(), session: session.clone(), skill: own });
                 skill.give_held(&held.map_err(|error| refuse(&format!("exec denied: {error}")))?);
             }
             Ok(setting)

@@ -5,7 +5,6 @@
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use prowess_config::Env;
@@ -22,6 +21,7 @@ use crate::bindings::{Bindings, EntryOwner};
 use crate::context::View;
 use crate::failure::Failure;
 use crate::fix;
+use crate::skill_text::{self, fenced};
 
 /// What the shares of skills are made from, apart from the view they were read with.
 pub struct Shares {
@@ -42,36 +42,16 @@ fn pinned_capabilities(value: &Value, skill: &Skill) -> Result<Capabilities, Fai
     })
 }
 
-/// The most of a `SKILL.md` that is read for its commands, in bytes.
-const MAX_TEXT: u64 = 256 * 1024;
-
 /// What tells the commands of `skill`: the programs that it needs or brings, its scripts, and the commands in its text.
 fn own_commands(skill: &Skill, bins: Option<&Path>) -> OwnCommands {
     let brought = bins.and_then(|dir| std::fs::read_dir(dir).ok()).into_iter().flatten().flatten();
     let needs = &skill.metadata.needs;
     let named = needs.bins.iter().chain(&needs.any_bins).cloned();
-    let mut text = String::new();
-    // What cannot be read has no commands in it.
-    let _ = std::fs::File::open(&skill.file).and_then(|file| file.take(MAX_TEXT).read_to_string(&mut text));
     OwnCommands {
         programs: named.chain(brought.filter_map(|entry| entry.file_name().into_string().ok())).collect(),
         dirs: std::iter::once(skill.dir().to_owned()).chain(bins.map(Path::to_owned)).collect(),
-        texts: fenced(&text),
+        texts: fenced(&skill_text::read(skill)).into_iter().map(|line| line.text).collect(),
     }
-}
-
-/// The lines in the fenced code of a Markdown text.
-fn fenced(text: &str) -> Vec<String> {
-    let mut is_inside = false;
-    let mut lines = Vec::new();
-    for line in text.lines().map(str::trim) {
-        if line.starts_with("```") {
-            is_inside = !is_inside;
-        } else if is_inside && !line.is_empty() && !line.starts_with('#') {
-            lines.push(line.trim_start_matches("$ ").to_owned());
-        }
-    }
-    lines
 }
 
 impl Shares {

@@ -9,6 +9,7 @@ pub mod advice;
 pub mod approvals;
 pub mod disguise;
 pub mod env;
+pub mod forecast;
 pub mod git_config;
 mod judge;
 pub mod lease;

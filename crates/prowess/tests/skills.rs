@@ -1,6 +1,7 @@
-//! What does a person learn about a skill: is its name what it seems?
+//! What does a person learn about a skill: is its name what it seems, and what would it use?
 
 use prowess_testkit::Prowess;
+use serde_json::{Value, json};
 
 fn prowess() -> Prowess {
     let bundled = Prowess::new(env!("CARGO_BIN_EXE_prowess")).tree("no-skills/");
@@ -33,4 +34,31 @@ fn names_that_mislead_are_reported_everywhere() {
     let prompt = home.run("skills prompt").ok();
     assert!(prompt.stdout().len() < 4_000, "{}", prompt.stdout().len());
     prompt.out_has("<name>etc-pwn</name>").lacks("../../../etc");
+}
+
+#[test]
+fn a_proposal_works_when_it_is_typed() {
+    let text = "---\nname: acme\ndescription: Things.\n---\n```bash\ncurl -s -H \"Authorization: $ACME_API_KEY\" \
+                https://api.acme.io/v1/things\n```\n";
+    let home = prowess().file(".openclaw/workspace/skills/acme/SKILL.md", text).env("ACME_API_KEY", "canary");
+    let told = home.run("skills explain acme --json").ok().lacks("canary").json();
+    let expected = json!({"network": [{"host": "api.acme.io"}], "env": ["ACME_API_KEY"]});
+    assert_eq!(told["proposal"]["capabilities"], expected);
+    let typed = told["proposal"]["command"].as_str().expect("a command").to_owned();
+    home.run("skills explain acme").ok().out_has(&typed);
+    let lacks = |home: &Prowess| {
+        let judged = home.run("exec check --json --skill acme -- 'curl -s https://api.acme.io/v1/things'").ok().json();
+        (judged["wants"]["keys"].clone(), judged["remedies"].to_string().contains("ACME_API_KEY"))
+    };
+    assert_eq!(lacks(&home), (json!([]), false), "nothing declares the key");
+    home.run(typed.strip_prefix("prowess ").expect("our own command")).ok();
+    assert_eq!(lacks(&home), (json!(["ACME_API_KEY"]), false), "it is given");
+    let after = home.run("skills explain acme --json").ok().json();
+    assert_eq!(after["proposal"], Value::Null);
+    home.run("skills explain acme").ok().out_has("ACME_API_KEY from host").lacks("withheld").lacks(&typed);
+    // Who declares something, or uses nothing, gets no proposal.
+    let home = home.skill("plain", "Nothing.", "").skill("said", "d", "metadata: {openclaw: {capabilities: {}}}");
+    for name in ["plain", "said"] {
+        assert_eq!(home.run(&format!("skills explain {name} --json")).ok().json()["proposal"], Value::Null);
+    }
 }

@@ -11,7 +11,7 @@ use std::io::Read;
 use std::path::Path;
 
 use prowess_host::fix::{self, Fix};
-use prowess_host::{Failure, Shares, View};
+use prowess_host::{Failure, Proposal, Shares, View, propose};
 use prowess_skills::{
     Broken, Budget, Document, Objection, Problem, ProblemKind, Severity, Skill, Snapshot, Tier, env, text,
 };
@@ -34,6 +34,8 @@ struct StoryShape {
     #[serde(skip_serializing_if = "Option::is_none")]
     frontmatter: Option<serde_json::Map<String, serde_json::Value>>,
     fixes: Vec<Fix>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proposal: Option<Proposal>,
 }
 
 #[derive(Serialize)]
@@ -52,6 +54,7 @@ struct Story {
     block: Option<String>,
     frontmatter: Option<serde_json::Map<String, serde_json::Value>>,
     fixes: Vec<Fix>,
+    proposal: Option<Proposal>,
 }
 
 /// One stage of the story.
@@ -90,6 +93,7 @@ pub(super) fn one(view: &View, name: &str, json: bool) -> Result<Report, Failure
         block: None,
         frontmatter: None,
         fixes: broken.iter().filter_map(|broken| fix::for_problem(&broken.problem)).collect(),
+        proposal: None,
     };
     tell(&story, json)
 }
@@ -129,6 +133,7 @@ fn story(view: &View, skill: &Skill) -> Story {
         block: if outcome == "visible" { block(&snapshot, skill) } else { None },
         frontmatter: Some(frontmatter(view, skill)),
         fixes,
+        proposal: propose(view, skill),
     }
 }
 
@@ -156,6 +161,7 @@ fn tell(story: &Story, json: bool) -> Result<Report, Failure> {
             prompt: story.block.clone(),
             frontmatter: story.frontmatter.clone(),
             fixes: story.fixes.clone(),
+            proposal: story.proposal.clone(),
         });
     }
     let mut out = format!("{} {}\n", paint(BOLD, &safe(&story.title)), paint(DIM, &story.outcome.replace('-', " ")));
@@ -176,6 +182,11 @@ fn tell(story: &Story, json: bool) -> Result<Report, Failure> {
             let why = paint(DIM, &format!("# {}", safe(&fix.why)));
             let _ = writeln!(out, "  {why}\n    {}", safe(&fix.command));
         }
+    }
+    if let Some(proposal) = &story.proposal {
+        let why = "# it declares no capabilities; going by the commands in its text, check them first:";
+        let _ = writeln!(out, "\n{}\n  {}", paint(BOLD, "To allow what it seems to use"), paint(DIM, why));
+        let _ = writeln!(out, "    {}", safe(&proposal.command));
     }
     Ok(Report::text(out))
 }
