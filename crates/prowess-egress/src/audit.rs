@@ -24,6 +24,8 @@ pub enum Protocol {
     Connect,
     /// A SOCKS5 tunnel.
     Socks5,
+    /// A connection to a [`Forward`](crate::Forward): the client knows of no proxy.
+    Direct,
     /// The client went away, or was refused, before it said.
     Unknown,
 }

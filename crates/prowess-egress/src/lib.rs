@@ -72,7 +72,7 @@ pub use audit::{AuditSink, ConnectionRecord, Flushing, Outcome, Progress, Protoc
 pub use environment::environment;
 pub use limits::Limits;
 pub use names::{LookingUp, Lookup, Names, SystemLookup};
-pub use outlet::{CommandContext, Outlet, ProxyListener};
+pub use outlet::{CommandContext, Forward, Outlet, ProxyListener};
 pub use token::Token;
 
 /// The parsers, for tests and fuzzing. They change without notice.

@@ -2,9 +2,10 @@
 
 use std::io;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use prowess_policy::lease::HostRule;
+use prowess_policy::lease::{Host, HostRule};
 use tokio::net::TcpListener;
 #[cfg(unix)]
 use tokio::net::UnixListener;
@@ -12,10 +13,10 @@ use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::ask::{AskNobody, Asker};
-use crate::audit::AuditSink;
+use crate::audit::{AuditSink, Outcome, Refusal};
 use crate::limits::Limits;
 use crate::names::Names;
-use crate::serve::{serve, turn_away};
+use crate::serve::{direct, serve, turn_away};
 use crate::state::CommandState;
 use crate::stream::Stream;
 use crate::token::Token;
@@ -108,16 +109,56 @@ impl TryFrom<std::os::unix::net::UnixListener> for ProxyListener {
 }
 
 impl ProxyListener {
-    async fn accept(&self) -> io::Result<Stream> {
+    fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<Stream>> {
         match &self.0 {
-            Kind::Tcp(listener) => {
-                let (stream, _) = listener.accept().await?;
+            Kind::Tcp(listener) => listener.poll_accept(cx).map(|accepted| {
+                let (stream, _) = accepted?;
                 stream.set_nodelay(true)?;
                 Ok(Stream::Tcp(stream))
-            }
+            }),
             #[cfg(unix)]
-            Kind::Unix(listener) => Ok(Stream::Unix(listener.accept().await?.0)),
+            Kind::Unix(listener) => listener.poll_accept(cx).map(|accepted| Ok(Stream::Unix(accepted?.0))),
         }
+    }
+}
+
+/// A listener for programs that know no proxy. All its clients mean one port of one host, to which a name that only the
+/// command sees has led them, and speak its protocol from the first byte.
+#[derive(Debug)]
+pub struct Forward {
+    /// Where they connect.
+    pub listener: ProxyListener,
+    /// The host that they mean. The rules decide whether they reach it.
+    pub host: Host,
+    /// The port.
+    pub port: u16,
+}
+
+/// Where the clients of one command connect.
+struct Entrances {
+    proxy: ProxyListener,
+    forwards: Vec<Forward>,
+    /// The one that is asked first, so that none has to wait for ever.
+    first: usize,
+}
+
+impl Entrances {
+    /// The next client, and the host and port that it means if it does not say them.
+    async fn accept(&mut self) -> (io::Result<Stream>, Option<(Host, u16)>) {
+        let count = self.forwards.len() + 1;
+        self.first = (self.first + 1) % count;
+        let this = &*self;
+        std::future::poll_fn(|cx| {
+            for index in (0..count).map(|offset| (this.first + offset) % count) {
+                let forward = this.forwards.get(index);
+                let listener = forward.map_or(&this.proxy, |forward| &forward.listener);
+                if let Poll::Ready(stream) = listener.poll_accept(cx) {
+                    return Poll::Ready((stream, forward.map(|forward| (forward.host.clone(), forward.port))));
+                }
+            }
+            Poll::Pending
+        })
+        .await
     }
 }
 
@@ -142,10 +183,16 @@ pub struct Outlet {
 impl Outlet {
     /// Serves the connections of `listener` for one command. Call it inside a tokio runtime.
     pub fn serve(listener: impl Into<ProxyListener>, context: CommandContext) -> Self {
+        Self::serve_with(listener, Vec::new(), context)
+    }
+
+    /// The same, with `forwards` for programs that know no proxy.
+    pub fn serve_with(listener: impl Into<ProxyListener>, forwards: Vec<Forward>, context: CommandContext) -> Self {
+        let entrances = Entrances { proxy: listener.into(), forwards, first: 0 };
         let (stop, stopped) = oneshot::channel();
         let audit = Sink(Arc::clone(&context.audit));
         let state = Arc::new(CommandState::new(context));
-        Self { task: tokio::spawn(accept(listener.into(), state, stopped)), audit, stop: Some(stop) }
+        Self { task: tokio::spawn(accept(entrances, state, stopped)), audit, stop: Some(stop) }
     }
 
     /// Closes all connections, and returns when their records are stored.
@@ -166,7 +213,7 @@ impl Drop for Outlet {
 /// The most clients that are told at once that there are too many. More wait in the kernel's queue.
 const MAX_TURNED_AWAY: usize = 64;
 
-async fn accept(listener: ProxyListener, state: Arc<CommandState>, mut stopped: oneshot::Receiver<()>) {
+async fn accept(mut entrances: Entrances, state: Arc<CommandState>, mut stopped: oneshot::Receiver<()>) {
     let mut connections = JoinSet::new();
     let mut turned_away = JoinSet::new();
     loop {
@@ -174,16 +221,25 @@ async fn accept(listener: ProxyListener, state: Arc<CommandState>, mut stopped: 
             _ = &mut stopped => break,
             Some(_) = connections.join_next() => {}
             Some(_) = turned_away.join_next() => {}
-            stream = listener.accept(), if turned_away.len() < MAX_TURNED_AWAY => match stream {
-                Ok(stream) if connections.len() < state.context.limits.connections => {
-                    connections.spawn(serve(Arc::clone(&state), stream));
+            (stream, target) = entrances.accept(), if turned_away.len() < MAX_TURNED_AWAY => {
+                let most = state.context.limits.connections;
+                let is_full = connections.len() >= most;
+                match (stream, target) {
+                    (Ok(stream), None) if !is_full => {
+                        connections.spawn(serve(Arc::clone(&state), stream));
+                    }
+                    (Ok(stream), Some((host, port))) if !is_full => {
+                        connections.spawn(direct(Arc::clone(&state), stream, host, port));
+                    }
+                    (Ok(stream), None) => {
+                        turned_away.spawn(turn_away(Arc::clone(&state), stream));
+                    }
+                    // There is nothing to say in a protocol that is not known.
+                    (Ok(_), Some(_)) => state.draft().end(Outcome::Refused(Refusal::TooManyConnections(most))),
+                    // No descriptors, usually: wait until some connections end.
+                    (Err(_), _) => tokio::time::sleep(Duration::from_millis(20)).await,
                 }
-                Ok(stream) => {
-                    turned_away.spawn(turn_away(Arc::clone(&state), stream));
-                }
-                // No descriptors, usually: wait until some connections end.
-                Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
-            },
+            }
         }
     }
     tokio::join!(connections.shutdown(), turned_away.shutdown());

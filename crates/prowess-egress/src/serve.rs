@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use prowess_policy::lease::Host;
 use tokio::time::timeout;
 
-use crate::audit::{Outcome, Refusal};
+use crate::audit::{Outcome, Protocol, Refusal};
 use crate::state::{CommandState, Stop};
 use crate::stream::{Stream, Wire};
+use crate::tunnel::tunnel;
 use crate::{http, socks};
 
 /// How long a client that is one too many may take to ask, and to read the answer.
@@ -29,6 +31,17 @@ pub(crate) async fn serve(state: Arc<CommandState>, stream: Stream) {
         0x16 => draft.end(Outcome::Refused(Refusal::Unsupported("TLS to the proxy itself"))),
         _ => http::serve(&state, wire, draft).await,
     }
+}
+
+/// Serves a client that means `port` of `host` and knows of no proxy. Where it is refused, the connection just ends.
+pub(crate) async fn direct(state: Arc<CommandState>, stream: Stream, host: Host, port: u16) {
+    let wire = Wire::new(stream);
+    let mut draft = state.draft();
+    let result = match state.open(&host, port, Protocol::Direct, &wire.stream, &mut draft).await {
+        Ok(upstream) => tunnel(&state, &draft, wire, &upstream, &host).await,
+        Err(stop) => Err(stop),
+    };
+    draft.end(result.into());
 }
 
 /// Tells a client that too many others are connected.

@@ -233,11 +233,11 @@ fn enter(cwd: &Cwd) -> Result<(), Refused> {
         .map_err(|error| Refused::new("cwd", format!("the folder {path} cannot be entered: {error}")))
 }
 
-/// Gives the run a network of its own, and the parent the socket that listens in it.
+/// Gives the run a network of its own, and the parent the sockets that listen in it.
 fn separate(confinement: &Confinement, channel: &Channel) -> Result<(), Refused> {
     #[cfg(target_os = "linux")]
-    if let Some(listener) = network::separate(confinement.proxy)? {
-        channel.hand_over(&listener)?;
+    if let Some(sockets) = network::separate(confinement)? {
+        channel.hand_over(&sockets)?;
     }
     #[cfg(not(target_os = "linux"))]
     let _ = (confinement, channel);

@@ -35,7 +35,8 @@ use crate::lookup::Disk;
 use crate::remote::{Remote, check_here};
 use crate::remotes::{git_config, remotes};
 use crate::sandbox::{
-    ApprovedFiles, Choice, Confinement, Engine, Kind, Limits, OwnView, ProtectedGuard, Proxy, Sandbox, Survey, TMP,
+    ApprovedFiles, Choice, Confinement, Engine, Kind, Limits, NamedHost, OwnView, ProtectedGuard, Proxy, Sandbox,
+    Survey, TMP,
 };
 use crate::session_tmp::SessionTmp;
 use crate::store::ApprovalsFile;
@@ -517,6 +518,7 @@ impl Exec {
         let mut egress = None;
         if self.is_proxied(&kind, setting) {
             confinement.proxy = Proxy::Separate;
+            confinement.hosts = NamedHost::all(&permit.lease().hosts);
             egress = Some(egress::egress(&permit, self, setting.holder()));
         }
         let input = if call.pty { Input::Terminal } else { Input::Closed };

@@ -38,7 +38,9 @@ use tempfile::TempDir;
 
 use crate::egress::Egress;
 use crate::job::Input;
-use crate::sandbox::{Confinement, Cwd, Kind, Limits, Order, Pin, Prepared, ProtectedGuard, Sandbox, TMP, temp_name};
+use crate::sandbox::{
+    Confinement, Cwd, Kind, Limits, NamedHost, Order, Pin, Prepared, ProtectedGuard, Sandbox, TMP, temp_name,
+};
 use crate::seal::seal;
 use crate::withheld::WithheldKey;
 
@@ -95,6 +97,8 @@ pub struct Launch {
     pub(crate) input: Input,
     pub(crate) prepared: Prepared,
     pub(crate) egress: Option<Egress>,
+    /// Hosts that it finds by name.
+    pub(crate) hosts: Vec<NamedHost>,
 }
 
 /// Why there is no launch.
@@ -130,6 +134,7 @@ impl Launch {
             let own = std::fs::metadata(own).map_err(|error| LaunchError(error.to_string()))?;
             (place.device, place.inode) = (own.dev(), own.ino());
         }
+        let hosts = confinement.as_ref().map(|confinement| confinement.hosts.clone()).unwrap_or_default();
         let judged = permit.pins().iter().filter(|pin| !permit.seals(pin));
         let order = Order {
             program: shell.path.clone(),
@@ -155,6 +160,7 @@ impl Launch {
             input: bounds.input,
             prepared,
             egress: bounds.egress,
+            hosts,
         })
     }
 
@@ -184,7 +190,7 @@ impl Launch {
 impl fmt::Debug for Launch {
     /// Of the variables only the names: their values may be secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { command, cwd, env, input, prepared: _, egress: _ } = self;
+        let Self { command, cwd, env, input, prepared: _, egress: _, hosts: _ } = self;
         f.debug_struct("Launch")
             .field("command", command)
             .field("cwd", cwd)

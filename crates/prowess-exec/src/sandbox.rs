@@ -8,6 +8,7 @@ pub(crate) mod cgroup;
 mod cleanup;
 mod confinement;
 pub mod container;
+mod hosts;
 mod order;
 mod protected;
 mod survey;
@@ -20,6 +21,8 @@ pub use cleanup::Cleanup;
 pub use confinement::{Confinement, OwnView, PROXY_PORT, Proxy};
 pub(crate) use confinement::{TMP, real};
 pub use container::{Engine, StopInside, Terminal};
+pub use hosts::NamedHost;
+pub(crate) use hosts::{HOSTS_FILE, MAX_SOCKETS};
 pub use order::{Cwd, Limits, MAX_ORDER, ORDER_FD, Order, OrderError, Pin, REFUSED_EXIT, Refused, read_report};
 pub(crate) use order::{LISTENER, render_report};
 pub use protected::{ApprovedFiles, ProtectedGuard, SetAside};
@@ -181,6 +184,9 @@ impl Sandbox {
                 ));
             }
         }
+        if let Some(confinement) = &mut order.confinement {
+            name_hosts(confinement, &mut cleanup);
+        }
         let limit = order.limits.processes.filter(|_| rustix::process::geteuid().is_root());
         let cgroup = limit.and_then(|limit| cleanup.make_cgroup(limit));
         let (program, args) = match self.kind {
@@ -252,6 +258,20 @@ fn make_temp(confinement: &Confinement, cleanup: &mut Cleanup) -> Result<(), Una
             "make sure that its parent exists and is writable",
         )
     })
+}
+
+/// Writes down the names of the run's hosts. Without it, only programs that know the proxy find them.
+fn name_hosts(confinement: &mut Confinement, cleanup: &mut Cleanup) {
+    if confinement.hosts.is_empty() || !Path::new(HOSTS_FILE).is_file() {
+        return;
+    }
+    let Ok(folder) = tempfile::TempDir::with_prefix("prowess-hosts-") else { return };
+    let file = folder.path().join("hosts");
+    let system = std::fs::read_to_string(HOSTS_FILE).unwrap_or_default();
+    if std::fs::write(&file, NamedHost::render(&confinement.hosts, &system)).is_ok() {
+        confinement.hosts_file = Some(file);
+        cleanup.keep(folder);
+    }
 }
 
 /// The text in `sh -c TEXT`.

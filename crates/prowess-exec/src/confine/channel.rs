@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use command_fds::inherited::{init_inherited_fds, take_fd_ownership};
 
-use crate::sandbox::{LISTENER, MAX_ORDER, ORDER_FD, Order, Refused, render_report};
+use crate::sandbox::{LISTENER, MAX_ORDER, MAX_SOCKETS, ORDER_FD, Order, Refused, render_report};
 
 /// How long the parent may take to write an order.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -52,15 +52,19 @@ impl Channel {
         Order::parse(&body).map_err(|error| Refused::new("order", error.to_string()))
     }
 
-    /// Gives the parent the socket at which the run will look for a proxy.
+    /// Gives the parent the sockets at which the run will look for a proxy.
     #[cfg(target_os = "linux")]
-    pub(super) fn hand_over(&self, listener: &std::net::TcpListener) -> Result<(), Refused> {
+    pub(super) fn hand_over(&self, sockets: &super::network::Sockets) -> Result<(), Refused> {
         use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
-        let fds = [listener.as_fd()];
-        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let forwards = &sockets.forwards;
+        let fds: Vec<_> =
+            [sockets.proxy.as_fd()].into_iter().chain(forwards.iter().map(|(_, socket)| socket.as_fd())).collect();
+        let count = u8::try_from(forwards.len()).unwrap_or(u8::MAX);
+        let words: Vec<u8> = [LISTENER, count].into_iter().chain(forwards.iter().map(|(place, _)| *place)).collect();
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_SOCKETS + 1))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
         ancillary.push(SendAncillaryMessage::ScmRights(&fds));
-        let sent = sendmsg(&self.0, &[std::io::IoSlice::new(&[LISTENER])], &mut ancillary, SendFlags::empty());
+        let sent = sendmsg(&self.0, &[std::io::IoSlice::new(&words)], &mut ancillary, SendFlags::empty());
         sent.map(drop)
             .map_err(|error| Refused::new("sandbox", format!("the proxy's socket cannot be handed over: {error}")))
     }

@@ -26,7 +26,7 @@ use rustix::mount::{
 use super::files;
 use super::namespaces::Entered;
 use crate::confine::TERMINALS;
-use crate::sandbox::{Confinement, TMP};
+use crate::sandbox::{Confinement, HOSTS_FILE, TMP};
 
 /// Settings that `ssh` refuses to include when their owner is neither root nor its user.
 const SSH_SETTINGS: &str = "/etc/ssh/ssh_config.d";
@@ -41,6 +41,10 @@ pub(super) fn protect(confinement: &Confinement, entered: Entered) -> io::Result
     let _ = mount("proc", "/proc", "proc", only_files, c"hidepid=ptraceable");
     if entered.user {
         hide_foreign_settings();
+    }
+    if let Some(file) = &confinement.hosts_file {
+        // Without it, programs that know no proxy say that they do not find the host.
+        let _ = mount_bind(file, HOSTS_FILE);
     }
     let mut open: Vec<PathBuf> = confinement
         .changeable()

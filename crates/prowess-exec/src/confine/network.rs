@@ -11,12 +11,20 @@ use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, recv, sendto, socket};
 use rustix::thread::UnshareFlags;
 
-use crate::sandbox::{PROXY_PORT, Proxy, Refused};
+use crate::sandbox::{Confinement, MAX_SOCKETS, NamedHost, PROXY_PORT, Proxy, Refused};
 
-/// Gives this process a network in which nothing but the returned socket listens.
-pub(super) fn separate(proxy: Proxy) -> Result<Option<TcpListener>, Refused> {
+/// The sockets of the proxy in the network of a run.
+pub(super) struct Sockets {
+    /// Where programs look for the proxy.
+    pub(super) proxy: TcpListener,
+    /// Where programs that know no proxy look for their hosts, each with its place among those that were asked for.
+    pub(super) forwards: Vec<(u8, TcpListener)>,
+}
+
+/// Gives this process a network in which nothing but the returned sockets listens.
+pub(super) fn separate(confinement: &Confinement) -> Result<Option<Sockets>, Refused> {
     let refused = |what: &str, error: &dyn std::fmt::Display| Refused::new("sandbox", format!("{what}: {error}"));
-    match proxy {
+    match confinement.proxy {
         Proxy::None => return Ok(None),
         Proxy::Inside => {}
         Proxy::Separate => {
@@ -24,9 +32,14 @@ pub(super) fn separate(proxy: Proxy) -> Result<Option<TcpListener>, Refused> {
             raise_loopback().map_err(|error| refused("the loopback device cannot be started", &error))?;
         }
     }
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, PROXY_PORT))
+    let proxy = TcpListener::bind((Ipv4Addr::LOCALHOST, PROXY_PORT))
         .map_err(|error| refused("the socket for the proxy cannot be opened", &error))?;
-    Ok(Some(listener))
+    // Inside bubblewrap, low ports cannot be opened. Programs that know the proxy need none of these.
+    let forwards = NamedHost::sockets(&confinement.hosts)
+        .take(MAX_SOCKETS)
+        .zip(0..)
+        .filter_map(|((_, address, port), place)| Some((place, TcpListener::bind((address, port)).ok()?)));
+    Ok(Some(Sockets { proxy, forwards: forwards.collect() }))
 }
 
 /// Whether this thread can have a network of its own. It has one afterwards.

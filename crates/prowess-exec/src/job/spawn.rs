@@ -8,7 +8,8 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use command_fds::{CommandFdExt, FdMapping};
-use prowess_egress::{Outlet, ProxyListener};
+use prowess_egress::{CommandContext, Forward, Outlet, ProxyListener};
+use prowess_policy::lease::Host;
 use rustix::process::Pid;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::UnixStream;
@@ -19,7 +20,7 @@ use super::family::Family;
 use super::{Input, StartError};
 use crate::egress::Refusals;
 use crate::launch::Launch;
-use crate::sandbox::{Cleanup, LISTENER, ORDER_FD, Prepared, StopInside, read_report};
+use crate::sandbox::{Cleanup, LISTENER, MAX_SOCKETS, NamedHost, ORDER_FD, Prepared, StopInside, read_report};
 use crate::terminal::{self, Terminal};
 
 /// How long a helper may take to set itself up.
@@ -90,7 +91,7 @@ impl Stream {
 
 /// Starts the program of `launch`.
 pub(super) async fn spawn(launch: Launch) -> Result<Spawned, StartError> {
-    let Launch { command: _, cwd, env, input, prepared, egress } = launch;
+    let Launch { command: _, cwd, env, input, prepared, egress, hosts } = launch;
     let Prepared { program, args, order, cleanup, vars: _, stop } = prepared;
     let mut command = Command::new(&program);
     command.args(&args).current_dir(&cwd).env_clear().kill_on_drop(true);
@@ -116,13 +117,13 @@ pub(super) async fn spawn(launch: Launch) -> Result<Spawned, StartError> {
     let mut spawned = Spawned { child, leader, family: Family::of(leader), stream, cleanup, stop, outlet: None };
     if let (Some(helper), Some(order)) = (helper, &order) {
         let talk = tokio::time::timeout(HELPER, instruct(helper, order));
-        let Heard { report, listener } = talk.await.map_err(|_| StartError::Silent)?.map_err(StartError::Helper)?;
+        let Heard { report, sockets } = talk.await.map_err(|_| StartError::Silent)?.map_err(StartError::Helper)?;
         if let Some(refused) = read_report(&report) {
             return Err(StartError::Refused(refused));
         }
-        if let (Some(listener), Some(egress)) = (listener, egress) {
-            let listener = ProxyListener::try_from(TcpListener::from(listener)).map_err(StartError::Helper)?;
-            spawned.outlet = Some((Outlet::serve(listener, egress.context), egress.refusals));
+        if let (Some(sockets), Some(egress)) = (sockets, egress) {
+            let outlet = sockets.serve(&hosts, egress.context).map_err(StartError::Helper)?;
+            spawned.outlet = Some((outlet, egress.refusals));
         }
     }
     Ok(spawned)
@@ -159,10 +160,32 @@ fn line_to_helper(command: &mut Command) -> Result<UnixStream, StartError> {
     UnixStream::from_std(ours).map_err(StartError::Helper)
 }
 
-/// What a helper said, and the socket that it handed over.
+/// What a helper said, and the sockets that it handed over.
 struct Heard {
     report: Vec<u8>,
-    listener: Option<OwnedFd>,
+    sockets: Option<ProxySockets>,
+}
+
+/// The sockets of the proxy.
+struct ProxySockets {
+    proxy: OwnedFd,
+    /// Those for programs that know no proxy, each with its place among the run's [`NamedHost`]s.
+    forwards: Vec<(usize, OwnedFd)>,
+}
+
+impl ProxySockets {
+    /// Serves the run what `context` allows.
+    fn serve(self, hosts: &[NamedHost], context: CommandContext) -> io::Result<Outlet> {
+        let listener = |socket: OwnedFd| ProxyListener::try_from(TcpListener::from(socket));
+        let named: Vec<(&str, _, u16)> = NamedHost::sockets(hosts).collect();
+        let mut forwards = Vec::new();
+        for (place, socket) in self.forwards {
+            let Some(&(name, _, port)) = named.get(place) else { continue };
+            let host = Host::parse(name).map_err(io::Error::other)?;
+            forwards.push(Forward { listener: listener(socket)?, host, port });
+        }
+        Ok(Outlet::serve_with(listener(self.proxy)?, forwards, context))
+    }
 }
 
 /// Tells the helper what to do, and returns what it says until it becomes the program or gives up.
@@ -173,28 +196,31 @@ async fn instruct(mut helper: UnixStream, order: &[u8]) -> io::Result<Heard> {
     };
     // A helper that refuses early may not have read everything. What it says matters more than what it missed.
     let told = told.await;
-    let (mut report, listener) = helper.async_io(Interest::READABLE, || first_words(&helper)).await?;
+    let (mut report, sockets) = helper.async_io(Interest::READABLE, || first_words(&helper)).await?;
     let heard = helper.take(REPORT).read_to_end(&mut report).await;
-    if report.is_empty() && listener.is_none() {
+    if report.is_empty() && sockets.is_none() {
         told?;
         heard?;
     }
-    Ok(Heard { report, listener })
+    Ok(Heard { report, sockets })
 }
 
-/// The first that a helper says: the socket of the proxy, or the beginning of a report.
-fn first_words(helper: &UnixStream) -> io::Result<(Vec<u8>, Option<OwnedFd>)> {
+/// The first that a helper says: the sockets of the proxy, or the beginning of a report.
+fn first_words(helper: &UnixStream) -> io::Result<(Vec<u8>, Option<ProxySockets>)> {
     use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
-    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_SOCKETS + 1))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let mut bytes = [0; 1024];
     let flags = RecvFlags::CMSG_CLOEXEC;
     let said = recvmsg(helper, &mut [io::IoSliceMut::new(&mut bytes)], &mut ancillary, flags)?;
-    let listener = ancillary.drain().find_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(mut fds) => fds.next(),
+    let fds = ancillary.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(fds) => Some(fds.collect::<Vec<_>>()),
         _ => None,
     });
     let said = &bytes[..said.bytes];
-    let said = if listener.is_some() { said.strip_prefix(&[LISTENER]).unwrap_or(said) } else { said };
-    Ok((said.to_vec(), listener))
+    let mut fds = fds.into_iter().flatten();
+    let (Some(proxy), [LISTENER, count, rest @ ..]) = (fds.next(), said) else { return Ok((said.to_vec(), None)) };
+    let (places, rest) = rest.split_at_checked(usize::from(*count)).unwrap_or((rest, &[]));
+    let forwards = places.iter().map(|place| usize::from(*place)).zip(fds).collect();
+    Ok((rest.to_vec(), Some(ProxySockets { proxy, forwards })))
 }

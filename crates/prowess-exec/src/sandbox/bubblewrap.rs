@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::confinement::{Confinement, TMP, real};
+use super::hosts::HOSTS_FILE;
 
 /// Folders that are new and empty inside, and end with the run.
 pub(super) const PRIVATE: &[&str] = &["/tmp", "/dev/shm", "/dev/pts"];
@@ -44,6 +45,9 @@ pub(super) fn argv(wrap: Wrap<'_>) -> Vec<OsString> {
         args.bind("--ro-bind-try", path);
     }
     covers.extend(args.mask(&masks(&named, &confinement.hidden)));
+    if let Some(file) = &confinement.hosts_file {
+        args.add(&["--ro-bind"]).path(file).add(&[HOSTS_FILE]);
+    }
     args.bind("--ro-bind", helper);
     let changeable: Vec<PathBuf> = confinement.changeable().map(Path::to_owned).collect();
     for path in changeable.iter().filter(|path| !provided(path) && confinement.needs_mount(path, &changeable)) {

@@ -10,6 +10,8 @@ use std::path::{Component, Path, PathBuf};
 use prowess_policy::Grants;
 use serde::{Deserialize, Serialize};
 
+use super::hosts::NamedHost;
+
 /// What a run may touch.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -25,6 +27,12 @@ pub struct Confinement {
     /// Whether it has a network of its own, in which it reaches nothing but a proxy of ours.
     #[serde(default)]
     pub proxy: Proxy,
+    /// Hosts that it finds by name in that network.
+    #[serde(default)]
+    pub hosts: Vec<NamedHost>,
+    /// The file that stands in for `/etc/hosts`, made by [`Sandbox::prepare`](super::Sandbox::prepare).
+    #[serde(default)]
+    pub hosts_file: Option<PathBuf>,
     /// Whether it may talk to local services over their sockets.
     pub unix_sockets: bool,
     /// The sockets that it may connect to, where not to all.

@@ -8,6 +8,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use prowess_egress::CommandContext;
 use prowess_exec::exec::find_shell;
 use prowess_exec::job::{Handle, Input, Leftovers, Limits as JobLimits, Runner, Start, StartError};
 use prowess_exec::launch::{Bounds, Launch, Warrant};
@@ -29,6 +30,7 @@ pub(crate) struct Bash {
     sandbox: Sandbox,
     confinement: Option<Confinement>,
     limits: Limits,
+    egress: Option<CommandContext>,
     /// What has to live as long as the command is being started.
     _kept: Option<TempDir>,
 }
@@ -42,6 +44,7 @@ pub(crate) fn bash(text: &str) -> Bash {
         sandbox: Sandbox::new(Kind::None, helper),
         confinement: None,
         limits: Limits::none(),
+        egress: None,
         _kept: None,
     }
 }
@@ -55,6 +58,11 @@ impl Bash {
     /// The same with a confinement.
     pub(crate) fn confined_to(self, confinement: Confinement) -> Self {
         Self { confinement: Some(confinement), ..self }
+    }
+
+    /// The same with a proxy that serves it what `context` allows.
+    pub(crate) fn served(self, context: CommandContext) -> Self {
+        Self { egress: Some(context), ..self }
     }
 
     /// The same for the system's own shell, as in a container.
@@ -118,8 +126,8 @@ pub(crate) fn launch(bash: &Bash, begin: &Begin) -> Launch {
     let request = Request { binding, shell: bash.shell.clone(), variables: Vec::new(), place: ProgramPlace::Here };
     let judgment = rules.judge(request, &Disk::new("/usr/bin:/bin", &cwd));
     let warrant = Warrant::new(judgment.permit().expect("everything is allowed"), env).expect("the same environment");
-    let bounds =
-        Bounds { confinement: bash.confinement.clone(), limits: bash.limits, input: begin.input, egress: None };
+    let (confinement, egress) = (bash.confinement.clone(), bash.egress.clone());
+    let bounds = Bounds { confinement, limits: bash.limits, input: begin.input, egress };
     Launch::new(warrant, &bash.sandbox, bounds).expect("a launch")
 }
 
