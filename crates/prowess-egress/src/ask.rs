@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use prowess_policy::lease::Host;
 use serde::{Deserialize, Serialize};
+use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, watch};
 
 use crate::audit::{Protocol, Refusal};
@@ -87,6 +88,8 @@ type Shared = watch::Receiver<Option<Result<(), Refusal>>>;
 /// The questions of one run, open and answered.
 pub(crate) struct Questions {
     asker: Arc<dyn Asker>,
+    /// The runtime of whoever is asked. The proxy's own ends with the command.
+    runtime: Handle,
     asked: Mutex<HashMap<(Host, u16), Shared>>,
     waiting: Semaphore,
     most: usize,
@@ -97,6 +100,7 @@ impl Questions {
     pub(crate) fn new(asker: Arc<dyn Asker>, limits: &Limits) -> Self {
         Self {
             asker,
+            runtime: Handle::current(),
             asked: Mutex::default(),
             waiting: Semaphore::new(limits.held),
             most: limits.questions,
@@ -132,7 +136,7 @@ impl Questions {
         let (person, time) = (Arc::clone(&self.asker), self.time);
         // A task of its own: the question outlives the connection that raised it first. It ends with the last receiver,
         // which is the one in the table.
-        tokio::spawn(async move {
+        self.runtime.spawn(async move {
             let answer = tokio::select! {
                 answer = tokio::time::timeout(time, person.ask(question)) => match answer {
                     Ok(Answer::Allow(_)) => Ok(()),

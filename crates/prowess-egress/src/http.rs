@@ -14,7 +14,7 @@ use crate::head::{Framing, HeadScan, RequestHead, RequestTarget, ResponseHead, p
 use crate::serve::begins;
 use crate::state::{CommandState, Stop};
 use crate::stream::{Stream, Wire, more};
-use crate::tunnel::{Direction, Meter, tunnel};
+use crate::tunnel::{Direction, Meter, Tunnel};
 
 /// What happens to the client's connection after a request.
 enum Next {
@@ -22,29 +22,29 @@ enum Next {
     Close,
 }
 
-/// Serves requests until the client or the proxy closes. `draft` is the record of the first.
-pub(crate) async fn serve(state: &CommandState, mut wire: Wire, mut draft: Draft) {
+/// Serves requests until the client or the proxy closes, or until the client asks for a tunnel. `draft` is the record of
+/// the first.
+pub(crate) async fn serve(state: &CommandState, mut wire: Wire, mut draft: Draft) -> Option<Tunnel> {
     loop {
         draft.speaks(Protocol::Http);
         let head = match read_head(state, &mut wire).await {
             Ok(head) => head,
             Err(stop) => {
                 tell(&wire, &stop, None, state).await;
-                return draft.end(stop.into());
+                draft.end(stop.into());
+                return None;
             }
         };
         match &head.target {
             RequestTarget::Tunnel(host, port) => return connect(state, wire, draft, host, *port).await,
             RequestTarget::Plain(host, port, path) => {
-                match forward(state, &mut wire, &mut draft, &head, (host, *port, path)).await {
-                    Ok(Next::Keep) => draft.end(Outcome::Served),
-                    Ok(Next::Close) => return draft.end(Outcome::Served),
-                    Err(stop) => return draft.end(stop.into()),
+                let next = forward(state, &mut wire, &mut draft, &head, (host, *port, path)).await;
+                let keeps = matches!(next, Ok(Next::Keep));
+                draft.end(next.map_or_else(Outcome::from, |_| Outcome::Served));
+                if !keeps || !begins(state, &mut wire).await {
+                    return None;
                 }
             }
-        }
-        if !begins(state, &mut wire).await {
-            return;
         }
         draft = state.draft();
     }
@@ -75,19 +75,24 @@ async fn read_head(state: &CommandState, wire: &mut Wire) -> Result<RequestHead,
     Ok(head)
 }
 
-async fn connect(state: &CommandState, wire: Wire, mut draft: Draft, host: &Host, port: u16) {
-    let upstream = match state.open(host, port, Protocol::Connect, &wire.stream, &mut draft).await {
-        Ok(upstream) => upstream,
+async fn connect(state: &CommandState, client: Wire, mut draft: Draft, host: &Host, port: u16) -> Option<Tunnel> {
+    let opened = match state.open(host, port, Protocol::Connect, &client.stream, &mut draft).await {
+        Ok(upstream) => {
+            let answer = client.stream.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await;
+            answer.map(|()| upstream).map_err(Stop::from)
+        }
         Err(stop) => {
-            tell(&wire, &stop, Some(host), state).await;
-            return draft.end(stop.into());
+            tell(&client, &stop, Some(host), state).await;
+            Err(stop)
         }
     };
-    if let Err(error) = wire.stream.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await {
-        return draft.end(Stop::from(error).into());
+    match opened {
+        Ok(upstream) => Some(Tunnel { client, upstream, host: host.clone(), draft }),
+        Err(stop) => {
+            draft.end(stop.into());
+            None
+        }
     }
-    let result = tunnel(state, &draft, wire, &upstream, host).await;
-    draft.end(result.into());
 }
 
 /// Forwards one request and its response.

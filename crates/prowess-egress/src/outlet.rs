@@ -1,4 +1,4 @@
-//! The proxy of one command: its listener, and the task that serves it.
+//! The proxy of one command: its listeners, and the thread that serves them.
 
 use std::io;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tokio::net::TcpListener;
 #[cfg(unix)]
 use tokio::net::UnixListener;
 use tokio::sync::oneshot;
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinSet;
 
 use crate::ask::{AskNobody, Asker};
 use crate::audit::{AuditSink, Outcome, Refusal};
@@ -109,6 +109,15 @@ impl TryFrom<std::os::unix::net::UnixListener> for ProxyListener {
 }
 
 impl ProxyListener {
+    /// The same listener for another runtime.
+    fn hand_over(self) -> io::Result<Moved> {
+        Ok(match self.0 {
+            Kind::Tcp(listener) => Moved::Tcp(listener.into_std()?),
+            #[cfg(unix)]
+            Kind::Unix(listener) => Moved::Unix(listener.into_std()?),
+        })
+    }
+
     fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<Stream>> {
         match &self.0 {
             Kind::Tcp(listener) => listener.poll_accept(cx).map(|accepted| {
@@ -118,6 +127,23 @@ impl ProxyListener {
             }),
             #[cfg(unix)]
             Kind::Unix(listener) => listener.poll_accept(cx).map(|accepted| Ok(Stream::Unix(accepted?.0))),
+        }
+    }
+}
+
+/// A listener between two runtimes.
+enum Moved {
+    Tcp(std::net::TcpListener),
+    #[cfg(unix)]
+    Unix(std::os::unix::net::UnixListener),
+}
+
+impl Moved {
+    fn arrive(self) -> io::Result<ProxyListener> {
+        match self {
+            Self::Tcp(listener) => listener.try_into(),
+            #[cfg(unix)]
+            Self::Unix(listener) => listener.try_into(),
         }
     }
 }
@@ -134,6 +160,9 @@ pub struct Forward {
     pub port: u16,
 }
 
+/// A client, and the host and port that it means if it does not say them.
+type Client = (Stream, Option<(Host, u16)>);
+
 /// Where the clients of one command connect.
 struct Entrances {
     proxy: ProxyListener,
@@ -143,8 +172,8 @@ struct Entrances {
 }
 
 impl Entrances {
-    /// The next client, and the host and port that it means if it does not say them.
-    async fn accept(&mut self) -> (io::Result<Stream>, Option<(Host, u16)>) {
+    /// The next client.
+    async fn accept(&mut self) -> io::Result<Client> {
         let count = self.forwards.len() + 1;
         self.first = (self.first + 1) % count;
         let this = &*self;
@@ -153,12 +182,26 @@ impl Entrances {
                 let forward = this.forwards.get(index);
                 let listener = forward.map_or(&this.proxy, |forward| &forward.listener);
                 if let Poll::Ready(stream) = listener.poll_accept(cx) {
-                    return Poll::Ready((stream, forward.map(|forward| (forward.host.clone(), forward.port))));
+                    let target = forward.map(|forward| (forward.host.clone(), forward.port));
+                    return Poll::Ready(stream.map(|stream| (stream, target)));
                 }
             }
             Poll::Pending
         })
         .await
+    }
+
+    /// Takes everything to the runtime in which the returned function is called, with a client that is there already.
+    fn hand_over(self, (stream, target): Client) -> io::Result<impl FnOnce() -> io::Result<(Self, Client)> + Send> {
+        let stream = stream.hand_over()?;
+        let proxy = self.proxy.hand_over()?;
+        let forwards = self.forwards.into_iter().map(|one| Ok((one.listener.hand_over()?, one.host, one.port)));
+        let forwards = forwards.collect::<io::Result<Vec<_>>>()?;
+        Ok(move || {
+            let arrive = |(moved, host, port): (Moved, _, _)| Ok(Forward { listener: moved.arrive()?, host, port });
+            let forwards = forwards.into_iter().map(arrive).collect::<io::Result<_>>()?;
+            Ok((Self { proxy: proxy.arrive()?, forwards, first: 0 }, (stream.arrive()?, target)))
+        })
     }
 }
 
@@ -175,9 +218,10 @@ impl std::fmt::Debug for Sink {
 #[derive(Debug)]
 #[must_use = "the proxy stops when this is dropped"]
 pub struct Outlet {
-    task: JoinHandle<()>,
     audit: Sink,
-    stop: Option<oneshot::Sender<()>>,
+    stop: oneshot::Sender<()>,
+    /// Nothing is ever sent: it closes when everything is over.
+    over: oneshot::Receiver<()>,
 }
 
 impl Outlet {
@@ -189,57 +233,89 @@ impl Outlet {
     /// The same, with `forwards` for programs that know no proxy.
     pub fn serve_with(listener: impl Into<ProxyListener>, forwards: Vec<Forward>, context: CommandContext) -> Self {
         let entrances = Entrances { proxy: listener.into(), forwards, first: 0 };
-        let (stop, stopped) = oneshot::channel();
+        let ((stop, stopped), (running, over)) = (oneshot::channel(), oneshot::channel());
         let audit = Sink(Arc::clone(&context.audit));
         let state = Arc::new(CommandState::new(context));
-        Self { task: tokio::spawn(accept(entrances, state, stopped)), audit, stop: Some(stop) }
+        tokio::spawn(wait(entrances, state, Ending { stopped, _running: running }));
+        Self { audit, stop, over }
     }
 
     /// Closes all connections, and returns when their records are stored.
-    pub async fn close(mut self) {
-        drop(self.stop.take());
-        // It fails only if the task panicked or its runtime is gone; nothing is open then either.
-        (&mut self.task).await.ok();
+    pub async fn close(self) {
+        drop(self.stop);
+        self.over.await.ok();
         self.audit.0.flush().await;
     }
 }
 
-impl Drop for Outlet {
-    fn drop(&mut self) {
-        self.task.abort();
+/// How the end of an outlet gets to its thread and back.
+struct Ending {
+    /// Closes when the outlet is to end.
+    stopped: oneshot::Receiver<()>,
+    /// Dropped when nothing is left.
+    _running: oneshot::Sender<()>,
+}
+
+/// Waits for the first client, and then serves it and all others on a thread of their own. Most commands connect to nothing
+/// and need none. On a runtime that serves everything else as well, each message could wait for another task, or wake
+/// another thread.
+async fn wait(mut entrances: Entrances, state: Arc<CommandState>, mut ending: Ending) {
+    let client = tokio::select! {
+        _ = &mut ending.stopped => return,
+        client = next(&mut entrances) => client,
+    };
+    let thread = std::thread::Builder::new().name("egress".to_owned());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let (Ok(runtime), Ok(arrive)) = (runtime, entrances.hand_over(client)) else { return };
+    // Where there is no thread to be had, the listeners close, and clients cannot connect.
+    let _ = thread.spawn(move || {
+        runtime.block_on(async {
+            if let Ok((entrances, client)) = arrive() {
+                accept(entrances, client, state, ending.stopped).await;
+            }
+        });
+        // A lookup that hangs must not hold up the end of the command.
+        runtime.shutdown_background();
+        drop(ending._running);
+    });
+}
+
+/// The next client.
+async fn next(entrances: &mut Entrances) -> Client {
+    loop {
+        match entrances.accept().await {
+            Ok(client) => return client,
+            // No descriptors, usually: wait until some connections end.
+            Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+        }
     }
 }
 
 /// The most clients that are told at once that there are too many. More wait in the kernel's queue.
 const MAX_TURNED_AWAY: usize = 64;
 
-async fn accept(mut entrances: Entrances, state: Arc<CommandState>, mut stopped: oneshot::Receiver<()>) {
+async fn accept(mut entrances: Entrances, first: Client, state: Arc<CommandState>, mut stopped: oneshot::Receiver<()>) {
     let mut connections = JoinSet::new();
     let mut turned_away = JoinSet::new();
+    let mut client = Some(first);
     loop {
+        if let Some((stream, target)) = client.take() {
+            let state = Arc::clone(&state);
+            let most = state.context.limits.connections;
+            let is_full = connections.len() >= most;
+            match target {
+                None if !is_full => drop(connections.spawn(serve(state, stream))),
+                Some((host, port)) if !is_full => drop(connections.spawn(direct(state, stream, host, port))),
+                None => drop(turned_away.spawn(turn_away(state, stream))),
+                // There is nothing to say in a protocol that is not known.
+                Some(_) => state.draft().end(Outcome::Refused(Refusal::TooManyConnections(most))),
+            }
+        }
         tokio::select! {
             _ = &mut stopped => break,
             Some(_) = connections.join_next() => {}
             Some(_) = turned_away.join_next() => {}
-            (stream, target) = entrances.accept(), if turned_away.len() < MAX_TURNED_AWAY => {
-                let most = state.context.limits.connections;
-                let is_full = connections.len() >= most;
-                match (stream, target) {
-                    (Ok(stream), None) if !is_full => {
-                        connections.spawn(serve(Arc::clone(&state), stream));
-                    }
-                    (Ok(stream), Some((host, port))) if !is_full => {
-                        connections.spawn(direct(Arc::clone(&state), stream, host, port));
-                    }
-                    (Ok(stream), None) => {
-                        turned_away.spawn(turn_away(Arc::clone(&state), stream));
-                    }
-                    // There is nothing to say in a protocol that is not known.
-                    (Ok(_), Some(_)) => state.draft().end(Outcome::Refused(Refusal::TooManyConnections(most))),
-                    // No descriptors, usually: wait until some connections end.
-                    (Err(_), _) => tokio::time::sleep(Duration::from_millis(20)).await,
-                }
-            }
+            next = next(&mut entrances), if turned_away.len() < MAX_TURNED_AWAY => client = Some(next),
         }
     }
     tokio::join!(connections.shutdown(), turned_away.shutdown());

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use crate::audit::{Outcome, Protocol, Refusal};
 use crate::state::{CommandState, Stop};
 use crate::stream::{Stream, Wire};
-use crate::tunnel::tunnel;
+use crate::tunnel::{Linger, Tunnel};
 use crate::{http, socks};
 
 /// How long a client that is one too many may take to ask, and to read the answer.
@@ -20,28 +20,38 @@ const TURN_AWAY_BYTES: usize = 64 * 1024;
 
 /// Serves a connection until it ends.
 pub(crate) async fn serve(state: Arc<CommandState>, stream: Stream) {
+    // Most of a connection's state is over with its handshake. A tunnel, of which there may be thousands, keeps nothing of it.
+    let tunnel = Linger::handshake(&state, begin(&state, stream)).await;
+    if let Some(tunnel) = tunnel {
+        tunnel.run(&state).await;
+    }
+}
+
+/// Serves plain requests, and opens the tunnel that a client asks for.
+async fn begin(state: &CommandState, stream: Stream) -> Option<Tunnel> {
     let mut wire = Wire::new(stream);
-    if !begins(&state, &mut wire).await {
-        return;
+    if !begins(state, &mut wire).await {
+        return None;
     }
     let draft = state.draft();
     match wire.kept[0] {
-        5 => socks::serve(&state, wire, draft).await,
+        5 => return socks::open(state, wire, draft).await,
         4 => draft.end(Outcome::Refused(Refusal::Unsupported("SOCKS4"))),
         0x16 => draft.end(Outcome::Refused(Refusal::Unsupported("TLS to the proxy itself"))),
-        _ => http::serve(&state, wire, draft).await,
+        _ => return http::serve(state, wire, draft).await,
     }
+    None
 }
 
 /// Serves a client that means `port` of `host` and knows of no proxy. Where it is refused, the connection just ends.
 pub(crate) async fn direct(state: Arc<CommandState>, stream: Stream, host: Host, port: u16) {
-    let wire = Wire::new(stream);
+    let client = Wire::new(stream);
     let mut draft = state.draft();
-    let result = match state.open(&host, port, Protocol::Direct, &wire.stream, &mut draft).await {
-        Ok(upstream) => tunnel(&state, &draft, wire, &upstream, &host).await,
-        Err(stop) => Err(stop),
-    };
-    draft.end(result.into());
+    let open = Linger::handshake(&state, state.open(&host, port, Protocol::Direct, &client.stream, &mut draft)).await;
+    match open {
+        Ok(upstream) => Tunnel { client, upstream, host, draft }.run(&state).await,
+        Err(stop) => draft.end(stop.into()),
+    }
 }
 
 /// Tells a client that too many others are connected.

@@ -9,8 +9,8 @@ use tokio::time::timeout;
 
 use crate::audit::{Draft, Protocol, Refusal};
 use crate::state::{CommandState, Stop};
-use crate::stream::Wire;
-use crate::tunnel::tunnel;
+use crate::stream::{Stream, Wire};
+use crate::tunnel::Tunnel;
 
 const NO_AUTHENTICATION: u8 = 0;
 const PASSWORD: u8 = 2;
@@ -22,23 +22,29 @@ const HOST_UNREACHABLE: u8 = 4;
 const UNKNOWN_COMMAND: u8 = 7;
 const UNKNOWN_ADDRESS: u8 = 8;
 
-/// Serves one connection.
-pub(crate) async fn serve(state: &CommandState, mut wire: Wire, mut draft: Draft) {
+/// Opens the tunnel that a client asks for.
+pub(crate) async fn open(state: &CommandState, mut client: Wire, mut draft: Draft) -> Option<Tunnel> {
     draft.speaks(Protocol::Socks5);
-    let result = async {
-        let asked = timeout(state.context.limits.head_time, negotiate(state, &mut wire)).await;
-        let (host, port) = asked.map_err(|_| Refusal::HeadTooSlow)??;
-        let opened = state.open(&host, port, Protocol::Socks5, &wire.stream, &mut draft).await;
-        let code = match &opened {
-            Ok(_) => SUCCEEDED,
-            Err(Stop::Refused(_)) => NOT_ALLOWED,
-            Err(Stop::Failed(_) | Stop::Reset) => HOST_UNREACHABLE,
-        };
-        reply(&wire, code).await?;
-        tunnel(state, &draft, wire, &opened?, &host).await
+    match connect(state, &mut client, &mut draft).await {
+        Ok((upstream, host)) => Some(Tunnel { client, upstream, host, draft }),
+        Err(stop) => {
+            draft.end(stop.into());
+            None
+        }
+    }
+}
+
+async fn connect(state: &CommandState, client: &mut Wire, draft: &mut Draft) -> Result<(Stream, Host), Stop> {
+    let asked = timeout(state.context.limits.head_time, negotiate(state, client)).await;
+    let (host, port) = asked.map_err(|_| Refusal::HeadTooSlow)??;
+    let opened = state.open(&host, port, Protocol::Socks5, &client.stream, draft).await;
+    let code = match &opened {
+        Ok(_) => SUCCEEDED,
+        Err(Stop::Refused(_)) => NOT_ALLOWED,
+        Err(Stop::Failed(_) | Stop::Reset) => HOST_UNREACHABLE,
     };
-    let result = result.await;
-    draft.end(result.into());
+    reply(client, code).await?;
+    Ok((opened?, host))
 }
 
 /// Tells a client that it is not served. The protocol has no words for why.

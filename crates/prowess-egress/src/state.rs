@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use prowess_policy::lease::{Host, HostRule};
 use tokio::net::TcpStream;
@@ -65,6 +65,10 @@ pub(crate) struct CommandState {
     pub(crate) buffers: Buffers,
     /// Bytes of all connections.
     pub(crate) bytes: AtomicU64,
+    /// Whether one of its connections stays awake for the next message.
+    pub(crate) is_lingering: AtomicBool,
+    /// Whether its last connection was made in a moment.
+    pub(crate) is_near: AtomicBool,
     /// How many records were begun.
     begun: AtomicU64,
     questions: Questions,
@@ -73,7 +77,15 @@ pub(crate) struct CommandState {
 impl CommandState {
     pub(crate) fn new(context: CommandContext) -> Self {
         let questions = Questions::new(context.asker.clone(), &context.limits);
-        Self { context, questions, buffers: Buffers::default(), bytes: AtomicU64::new(0), begun: AtomicU64::new(0) }
+        Self {
+            context,
+            questions,
+            buffers: Buffers::default(),
+            bytes: AtomicU64::new(0),
+            is_lingering: AtomicBool::new(false),
+            is_near: AtomicBool::new(false),
+            begun: AtomicU64::new(0),
+        }
     }
 
     pub(crate) fn draft(&self) -> Draft {

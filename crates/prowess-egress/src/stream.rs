@@ -27,7 +27,34 @@ macro_rules! each {
     };
 }
 
+/// A stream between two runtimes.
+pub(crate) enum Moved {
+    Tcp(std::net::TcpStream),
+    #[cfg(unix)]
+    Unix(std::os::unix::net::UnixStream),
+}
+
+impl Moved {
+    /// Takes it over, in the runtime that this is called in.
+    pub(crate) fn arrive(self) -> io::Result<Stream> {
+        Ok(match self {
+            Self::Tcp(stream) => Stream::Tcp(TcpStream::from_std(stream)?),
+            #[cfg(unix)]
+            Self::Unix(stream) => Stream::Unix(UnixStream::from_std(stream)?),
+        })
+    }
+}
+
 impl Stream {
+    /// Leaves the runtime that it belongs to.
+    pub(crate) fn hand_over(self) -> io::Result<Moved> {
+        Ok(match self {
+            Self::Tcp(stream) => Moved::Tcp(stream.into_std()?),
+            #[cfg(unix)]
+            Self::Unix(stream) => Moved::Unix(stream.into_std()?),
+        })
+    }
+
     pub(crate) async fn readable(&self) -> io::Result<()> {
         each!(self, stream => stream.readable().await)
     }

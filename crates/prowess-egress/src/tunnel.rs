@@ -1,11 +1,15 @@
 //! Bytes both ways, counted and bounded.
 
+mod linger;
+
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use prowess_policy::lease::Host;
 use tokio::time::timeout;
+
+pub(crate) use linger::Linger;
 
 use crate::audit::{Draft, Refusal};
 use crate::inspect::{Inspection, Inspector};
@@ -23,6 +27,8 @@ pub(crate) struct Meter<'a> {
     start: Instant,
     /// Milliseconds from the start to the last byte.
     last: AtomicU64,
+    /// How often bytes were passed on.
+    passed: AtomicU64,
 }
 
 /// Which way bytes go.
@@ -34,7 +40,7 @@ pub(crate) enum Direction {
 
 impl<'a> Meter<'a> {
     pub(crate) fn new(state: &'a CommandState, draft: &'a Draft) -> Self {
-        Self { state, draft, start: Instant::now(), last: AtomicU64::new(0) }
+        Self { state, draft, start: Instant::now(), last: AtomicU64::new(0), passed: AtomicU64::new(0) }
     }
 
     pub(crate) fn limits(&self) -> &Limits {
@@ -59,6 +65,7 @@ impl<'a> Meter<'a> {
         own.fetch_add(bytes, Ordering::Relaxed);
         let elapsed = u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.last.store(elapsed, Ordering::Relaxed);
+        self.passed.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
@@ -87,20 +94,30 @@ impl<'a> Meter<'a> {
     }
 }
 
-/// Copies both ways until both sides are done. The first bytes of the client are inspected before any of them leaves; the
-/// host may speak first.
-pub(crate) async fn tunnel(
-    state: &CommandState,
-    draft: &Draft,
-    client: Wire,
-    upstream: &Stream,
-    host: &Host,
-) -> Result<(), Stop> {
-    let Wire { stream, mut kept } = client;
+/// A client, and the host that it is connected with.
+pub(crate) struct Tunnel {
+    pub(crate) client: Wire,
+    pub(crate) upstream: Stream,
+    pub(crate) host: Host,
+    pub(crate) draft: Draft,
+}
+
+impl Tunnel {
+    /// Copies both ways until both sides are done. The first bytes of the client are inspected before any of them leaves;
+    /// the host may speak first.
+    pub(crate) async fn run(self, state: &CommandState) {
+        let Self { client, upstream, host, draft } = self;
+        let result = copy(state, &draft, client, &upstream, &host).await;
+        draft.end(result.into());
+    }
+}
+
+async fn copy(state: &CommandState, draft: &Draft, client: Wire, upstream: &Stream, host: &Host) -> Result<(), Stop> {
+    let Wire { stream, kept } = client;
     let meter = Meter::new(state, draft);
     let up = async {
-        if inspect(&meter, &stream, &mut kept, upstream, host).await? {
-            drop(std::mem::take(&mut kept));
+        // It is over soon, and needs more memory than what follows.
+        if Box::pin(inspect(&meter, &stream, kept, upstream, host)).await? {
             pump(&meter, Direction::Up, &stream, upstream).await?;
         }
         upstream.shutdown_write();
@@ -111,10 +128,11 @@ pub(crate) async fn tunnel(
         stream.shutdown_write();
         Ok(())
     };
-    let result = meter.watch(async { tokio::try_join!(up, down) }).await.map(|((), ())| ());
+    let both = async { tokio::try_join!(up, down) };
+    let result = meter.watch(Linger::tunnel(state, &meter.passed, both)).await.map(|((), ())| ());
     match result {
         Err(Stop::Refused(refusal)) => {
-            tell(&stream, &refusal, host).await;
+            Box::pin(tell(&stream, &refusal, host)).await;
             Err(refusal.into())
         }
         // Many programs end a conversation that way.
@@ -139,24 +157,24 @@ async fn tell(stream: &Stream, refusal: &Refusal, host: &Host) {
 async fn inspect(
     meter: &Meter<'_>,
     stream: &Stream,
-    kept: &mut Vec<u8>,
+    mut kept: Vec<u8>,
     upstream: &Stream,
     host: &Host,
 ) -> Result<bool, Stop> {
     let limits = *meter.limits();
     loop {
-        if kept.is_empty() && more(stream, kept).await? == 0 {
+        if kept.is_empty() && more(stream, &mut kept).await? == 0 {
             return Ok(false);
         }
         let mut inspector = Inspector::new(host.clone(), limits.head_bytes);
         let complete = async {
             loop {
-                match inspector.look(kept) {
+                match inspector.look(&kept) {
                     Inspection::Refuse(refusal) => return Err(Stop::Refused(refusal)),
                     Inspection::More => {}
                     done => return Ok(Some(done)),
                 }
-                if more(stream, kept).await? == 0 {
+                if more(stream, &mut kept).await? == 0 {
                     return Ok(None);
                 }
             }
@@ -167,7 +185,7 @@ async fn inspect(
             return Err(Refusal::Malformed("the client closed inside its first message").into());
         };
         meter.count(Direction::Up, kept.len())?;
-        upstream.write_all(kept).await?;
+        upstream.write_all(&kept).await?;
         kept.clear();
         if done == Inspection::Pass {
             return Ok(true);

@@ -5,8 +5,6 @@ mod addresses;
 mod bounds;
 #[path = "egress/clients.rs"]
 mod clients;
-#[path = "egress/crowd.rs"]
-mod crowd;
 #[path = "egress/origin.rs"]
 mod origin;
 #[path = "egress/proxy.rs"]

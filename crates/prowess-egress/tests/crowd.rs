@@ -1,4 +1,9 @@
-//! Many tunnels at once. Both their ends are other processes, so that what is measured here is the proxy alone.
+//! Many tunnels at once. Both their ends are other processes, and no other test runs in this one, so that what is measured
+//! here is the proxy alone.
+
+#[path = "egress/proxy.rs"]
+#[expect(dead_code, reason = "other tests use the rest")]
+mod proxy;
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
@@ -7,10 +12,10 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use prowess_egress::{Outcome, Refusal};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::proxy::{Proxy, lets};
+use proxy::{Proxy, lets};
 
 /// The most memory of the proxy that one open tunnel takes, in bytes.
-const MAX_BYTES: usize = 12 * 1024;
+const MAX_BYTES: usize = 8 * 1024;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_thousand_tunnels_stay_small_and_more_are_refused() {
@@ -18,14 +23,17 @@ async fn a_thousand_tunnels_stay_small_and_more_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-#[ignore = "takes a minute, and more open files than most users may have"]
+#[ignore = "takes a minute, and as many open files as there may be"]
 async fn ten_thousand_tunnels_stay_small_and_more_are_refused() {
     crowd(10_000).await;
 }
 
-async fn crowd(count: usize) {
-    let files = open_files(2 * count + 200);
-    assert!(files > 2 * count + 100, "{count} tunnels need {} open files, and {files} are allowed", 2 * count + 100);
+async fn crowd(wanted: usize) {
+    // Each tunnel has two sockets here.
+    let count = wanted.min((open_files() - 60) / 2);
+    if count < wanted {
+        eprintln!("only {count} instead of {wanted} tunnels: this process may not open more files");
+    }
     let mut server = Ends::start(&["serve"]);
     let origin: SocketAddr = server.answer().parse().expect("an address");
     let proxy = Proxy::start(|context| {
@@ -124,19 +132,11 @@ impl Drop for Ends {
     }
 }
 
-/// Lets this process, and those that it starts, open `wanted` files, if it may. Returns how many it may open then.
-fn open_files(wanted: usize) -> usize {
+/// How many files this process, and those that it starts, may open, after it asked for as many as it can get.
+fn open_files() -> usize {
     let limit = getrlimit(Resource::Nofile);
-    let wanted = wanted as u64;
-    let most = limit.maximum.map_or(wanted, |most| most.max(wanted));
-    // Only root gets beyond its own limit.
-    for maximum in [most, limit.maximum.unwrap_or(most)] {
-        let current = Some(wanted.min(maximum).max(limit.current.unwrap_or(wanted)));
-        if setrlimit(Resource::Nofile, Rlimit { current, maximum: Some(maximum) }).is_ok() {
-            break;
-        }
-    }
-    getrlimit(Resource::Nofile).current.map_or(usize::MAX, |files| usize::try_from(files).unwrap_or(usize::MAX))
+    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).expect("its own limit");
+    limit.maximum.map_or(usize::MAX, |files| usize::try_from(files).unwrap_or(usize::MAX))
 }
 
 /// Bytes of memory of this process.
