@@ -19,6 +19,9 @@ const BULK: usize = 256 << 20;
 const ROUND_TRIPS: usize = 2_000;
 const CONNECTIONS: usize = 200;
 
+/// Something to measure, by this way.
+type Run<'a> = &'a dyn Fn(Option<SocketAddr>);
+
 fn main() {
     let source = serve(|mut stream| {
         let chunk = vec![b'x'; 1 << 20];
@@ -45,7 +48,7 @@ fn main() {
     let bulk = |way| bulk(way, source);
     let round_trips = |way| round_trips(way, echo);
     let connections = |way| connections(way, echo);
-    let kinds: [(String, &dyn Fn(Option<SocketAddr>)); 3] = [
+    let kinds: [(String, Run<'_>); 3] = [
         (format!("{} MiB", BULK >> 20), &bulk),
         (format!("{ROUND_TRIPS} round trips"), &round_trips),
         (format!("{CONNECTIONS} connections"), &connections),

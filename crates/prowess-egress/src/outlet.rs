@@ -236,7 +236,7 @@ impl Outlet {
         let ((stop, stopped), (running, over)) = (oneshot::channel(), oneshot::channel());
         let audit = Sink(Arc::clone(&context.audit));
         let state = Arc::new(CommandState::new(context));
-        tokio::spawn(wait(entrances, state, Ending { stopped, _running: running }));
+        tokio::spawn(wait(entrances, state, Ending { stopped, running }));
         Self { audit, stop, over }
     }
 
@@ -253,7 +253,7 @@ struct Ending {
     /// Closes when the outlet is to end.
     stopped: oneshot::Receiver<()>,
     /// Dropped when nothing is left.
-    _running: oneshot::Sender<()>,
+    running: oneshot::Sender<()>,
 }
 
 /// Waits for the first client, and then serves it and all others on a thread of their own. Most commands connect to nothing
@@ -276,7 +276,7 @@ async fn wait(mut entrances: Entrances, state: Arc<CommandState>, mut ending: En
         });
         // A lookup that hangs must not hold up the end of the command.
         runtime.shutdown_background();
-        drop(ending._running);
+        drop(ending.running);
     });
 }
 

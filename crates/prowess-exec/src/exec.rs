@@ -12,15 +12,11 @@ use std::sync::Arc;
 use prowess_egress::Names;
 use prowess_policy::approvals::{Approvals, Entry, Overrides, Use};
 use prowess_policy::env::{EnvInputs, RunEnv, compose};
-use prowess_policy::lease::Lease;
-use prowess_policy::ownership::OwnCommands;
-use prowess_policy::posture::{Ask, Security};
 use prowess_policy::protected::Protection;
-use prowess_policy::safe_bin::SafeBins;
 use prowess_policy::wants::Ground;
 use prowess_policy::{
     Answer, Basis, Binding, Denied, Dialect, ExecSettings, Grant, Grants, Judgment, Objection, Permit, Place,
-    ProgramPlace, Request, Rules, SandboxChoice, Shell, SkillBin,
+    ProgramPlace, Request, Rules, SandboxChoice, Shell,
 };
 
 use crate::approver::{Approver, unanswered};
@@ -34,14 +30,15 @@ use crate::leases::{Holder, Leases};
 use crate::lookup::Disk;
 use crate::remote::{Remote, check_here};
 use crate::remotes::{git_config, remotes};
+use crate::rules::rules;
 use crate::sandbox::{
     ApprovedFiles, Choice, Confinement, Engine, Kind, Limits, NamedHost, OwnView, ProtectedGuard, Proxy, Sandbox,
     Survey, TMP,
 };
 use crate::session_tmp::SessionTmp;
+use crate::setting::{Setting, expand};
 use crate::store::ApprovalsFile;
 use crate::tool::ToolResult;
-use crate::withheld::WithheldKey;
 
 /// The most names of a directory that a forecast looks at.
 const MAX_NAMES: usize = 10_000;
@@ -61,7 +58,7 @@ pub struct Exec {
     /// What runs.
     pub runner: Runner,
     /// The program that sets up sandboxes; see [`confine`](crate::confine).
-    pub helper: PathBuf,
+    helper: PathBuf,
     /// What people allowed beyond the sandbox.
     pub leases: Leases,
     /// Where connections are written down.
@@ -75,123 +72,6 @@ pub struct Exec {
     /// What this machine can do.
     survey: Arc<Survey>,
     temporary: SessionTmp,
-}
-
-/// For whom, where, and with what a call is made.
-#[derive(Clone)]
-pub struct Setting {
-    /// The agent.
-    pub agent: String,
-    /// Its conversation.
-    pub session: String,
-    /// The folder it may change; calls without a folder of their own run there.
-    pub workspace: PathBuf,
-    /// The operator's home.
-    pub home: PathBuf,
-    /// What the operator wrote under `tools.exec`.
-    pub settings: ExecSettings,
-    /// The environment of this process, taken once.
-    pub host_env: Vec<(String, OsString)>,
-    /// The skills whose commands these are.
-    pub skills: Vec<SkillShare>,
-    /// Folders that may be read besides: where skills are.
-    pub readable: Vec<PathBuf>,
-    /// What no command may see or change, whatever else it may.
-    pub hidden: Vec<PathBuf>,
-    /// Programs of skills that may run unasked. Only a node has any.
-    pub skill_bins: Vec<SkillBin>,
-}
-
-impl std::fmt::Debug for Setting {
-    /// Of the host's variables only the names: their values are nobody's business.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { agent, session, workspace, home, settings, host_env, skills, readable, hidden, skill_bins } = self;
-        f.debug_struct("Setting")
-            .field("agent", agent)
-            .field("session", session)
-            .field("workspace", workspace)
-            .field("home", home)
-            .field("settings", settings)
-            .field("host_env", &host_env.iter().map(|(name, _)| name).collect::<Vec<_>>())
-            .field("skills", skills)
-            .field("readable", readable)
-            .field("hidden", hidden)
-            .field("skill_bins", skill_bins)
-            .finish()
-    }
-}
-
-impl Setting {
-    /// The same for one command: with what it gets of the skills in use. That is what the last of them brings whose own
-    /// command it is; two skills never share what they were given.
-    #[must_use]
-    pub fn for_command(&self, call: &ExecCall) -> Self {
-        let cwd = call.workdir.as_ref().map_or_else(|| self.workspace.clone(), |dir| self.workspace.join(dir));
-        let is_own = |skill: &SkillShare| skill.own.as_ref().is_some_and(|own| own.include(&call.command, &cwd));
-        let owner = self.skills.iter().rposition(is_own);
-        let mut narrowed = self.clone();
-        let mut position = 0;
-        narrowed.skills.retain(|skill| {
-            position += 1;
-            skill.own.is_none() || owner == Some(position - 1)
-        });
-        narrowed
-    }
-
-    /// The skill whose own command this is, in a setting [for one command](Self::for_command).
-    #[must_use]
-    pub fn owner(&self) -> Option<&SkillShare> {
-        self.skills.iter().rfind(|skill| !skill.name.is_empty())
-    }
-
-    /// Who holds the leases that count for this command.
-    fn holder(&self) -> Holder {
-        let skill = self.owner().map(|skill| (skill.name.clone(), skill.source.clone()));
-        Holder { agent: self.agent.clone(), session: self.session.clone(), skill }
-    }
-
-    /// What the operator grants to this command, by itself and through its skill.
-    fn grants(&self) -> Grants {
-        let own = self.settings.grants.clone();
-        self.skills.iter().map(|skill| skill.grants.clone()).fold(own, Grants::and)
-    }
-}
-
-/// What one skill brings to its runs.
-#[derive(Clone, Default)]
-pub struct SkillShare {
-    /// Its variables.
-    pub vars: Vec<(String, OsString)>,
-    /// Its folder of programs, which goes first on `PATH` when it is there.
-    pub bins: Option<PathBuf>,
-    /// What its commands may reach beyond the workspace, as the operator set it.
-    pub grants: Grants,
-    /// Its name.
-    pub name: String,
-    /// Where it comes from: what the operator allows it is bound to this.
-    pub source: String,
-    /// Which commands are its own. The others get nothing of what it brings. Without it, all commands are.
-    pub own: Option<OwnCommands>,
-    /// What it declares that its commands use.
-    pub declared: Lease,
-    /// What the operator pinned for it in the settings.
-    pub pinned: Lease,
-    /// Variables that its commands get only with a lease.
-    pub withheld: Vec<WithheldKey>,
-}
-
-impl std::fmt::Debug for SkillShare {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let names: Vec<&str> = self.vars.iter().map(|(name, _)| name.as_str()).collect();
-        f.debug_struct("SkillShare")
-            .field("vars", &names)
-            .field("bins", &self.bins)
-            .field("grants", &self.grants)
-            .field("name", &self.name)
-            .field("source", &self.source)
-            .field("withheld", &self.withheld)
-            .finish_non_exhaustive()
-    }
 }
 
 /// What differs between those who start commands.
@@ -269,6 +149,12 @@ impl Exec {
         }
     }
 
+    /// Has sandboxes set up by another program than this one.
+    pub fn set_helper(&mut self, helper: PathBuf) {
+        self.survey = Arc::new(Survey::with_helper(helper.clone()));
+        self.helper = helper;
+    }
+
     /// Finds out what `call` means and whether it may run. Looks at the disk and hashes files, so it blocks.
     pub fn judge(&self, call: &ExecCall, setting: &Setting) -> Result<Case, ToolResult> {
         check_here(call, setting)?;
@@ -285,7 +171,7 @@ impl Exec {
         let can_contain = kind.as_ref().is_some_and(|kind| self.survey.contains(kind));
         let ground = self.ground(setting, &env, &cwd.path).map_err(|why| refuse(&format!("exec denied: {why}")))?;
         let rules = Rules { ground, ..rules(call, setting, &approvals, can_contain) };
-        let disk = Disk::new(env.get("PATH").unwrap_or_default(), &cwd.path).open_to_runs(changeable(setting));
+        let disk = Disk::new(env.get("PATH").unwrap_or_default(), &cwd.path).open_to_runs(setting.changeable());
         let binding = Binding {
             command: call.command.clone(),
             cwd,
@@ -600,52 +486,10 @@ pub fn find_shell() -> Shell {
     )
 }
 
-/// The rules for one call: what the file says, what the configuration says, and what the call adds to that. Where
-/// neither says anything, commands are [contained](Security::Contained) if the sandbox `can_contain` them.
-#[must_use]
-pub fn rules(call: &ExecCall, setting: &Setting, approvals: &Approvals, can_contain: bool) -> Rules {
-    let settings = &setting.settings;
-    let is_unset = settings.security.is_none() && settings.ask.is_none() && approvals.is_silent(Some(&setting.agent));
-    let usual = if is_unset { Security::Contained } else { Security::Allowlist };
-    let security = settings.security.unwrap_or(usual);
-    let ask = settings.ask.unwrap_or(Ask::OnMiss);
-    let overrides = Overrides { security: Some(security), ask: Some(ask), ..Overrides::default() };
-    let resolved = approvals.resolve(Some(&setting.agent), overrides);
-    let mut posture = resolved.posture.tighten(Some(security), Some(ask)).tighten(call.security, call.ask);
-    // Without a sandbox that holds, a contained command would be an unchecked one.
-    if posture.security == Security::Contained && !can_contain {
-        posture.security = Security::Allowlist;
-    }
-    let trusted = settings.safe_bin_trusted_dirs.clone();
-    let (safe_bins, _) = SafeBins::new(settings.safe_bins.as_deref(), &settings.safe_bin_profiles, &trusted);
-    Rules {
-        posture,
-        allowlist: resolved.allowlist,
-        safe_bins,
-        skill_bins: setting.skill_bins.clone(),
-        home: setting.home.clone(),
-        ground: Ground::default(),
-    }
-}
-
 /// The names in `dir`, as far as there are not too many of them.
 fn names_in(dir: &Path) -> Vec<OsString> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().take(MAX_NAMES);
     entries.filter_map(|entry| Some(entry.ok()?.file_name())).collect()
-}
-
-/// Where commands can change files, and where skills bring theirs.
-fn changeable(setting: &Setting) -> Vec<PathBuf> {
-    let granted = setting.skills.iter().map(|skill| &skill.grants).chain([&setting.settings.grants]);
-    let written = granted.flat_map(|grants| &grants.write).map(|path| expand(path, &setting.home));
-    let bins = setting.skills.iter().filter_map(|skill| skill.bins.clone());
-    let own = [setting.workspace.clone()].into_iter().chain(setting.readable.iter().cloned());
-    own.chain(written).chain(bins).collect()
-}
-
-/// `path` with a leading `~` as the home it stands for.
-fn expand(path: &Path, home: &Path) -> PathBuf {
-    path.strip_prefix("~").map_or_else(|_| path.to_owned(), |rest| home.join(rest))
 }
 
 fn environment(call: &ExecCall, setting: &Setting, cwd: &Path, proxied: bool) -> Result<RunEnv, String> {

@@ -449,7 +449,8 @@ impl Runner {
         let place = Arc::clone(&self.places).try_acquire_owned();
         let place = place.map_err(|_| StartError::TooMany(self.limits.running))?;
         let command = launch.command.clone();
-        let spawned = spawn::spawn(launch).await?;
+        // It needs much memory, and only for as long as it takes.
+        let spawned = Box::pin(spawn::spawn(launch)).await?;
         let (orders, inbox) = mpsc::channel(MESSAGES);
         let (sender, state) = watch::channel(State::Running(0));
         let kill = Arc::new(Notify::new());

@@ -21,14 +21,17 @@ pub mod output;
 pub mod process_tool;
 pub mod remote;
 mod remotes;
+pub mod rules;
 pub mod sandbox;
 mod seal;
 mod session_tmp;
+mod setting;
 pub mod store;
 pub mod terminal;
 pub mod tool;
 mod withheld;
 
-pub use exec::{Case, Exec, Setting, SkillShare, Terms};
+pub use exec::{Case, Exec, Terms};
+pub use setting::{Setting, SkillShare};
 pub use tool::ToolResult;
 pub use withheld::WithheldKey;

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use prowess_policy::Host;
 
 use crate::approver::Approver;
-use crate::exec::{Exec, Setting};
+use crate::exec::Exec;
 use crate::exec_tool::{ExecCall, NAME};
 use crate::leases::Holder;
+use crate::setting::Setting;
 use crate::tool::ToolResult;
 
 /// Runs commands on other machines. Who does knows which there are.

@@ -9,7 +9,7 @@ use std::fmt;
 
 use prowess_policy::lease::Lease;
 
-use crate::exec::SkillShare;
+use crate::setting::SkillShare;
 
 /// A variable that reaches a skill's commands only with a lease.
 #[derive(Clone, PartialEq, Eq)]

@@ -89,7 +89,8 @@ async fn where_nobody_can_be_asked_the_result_says_what_to_type() {
     for security in [Security::Allowlist, Security::Contained] {
         let world = world(Arc::new(Nobody), security);
         let text = world.run("printenv VAULT_TOKEN").await.text();
-        assert!(text.contains("use the key VAULT_TOKEN") && text.contains(REMEDY), "{text}");
+        let typed = "prowess leases allow --skill vault --key VAULT_TOKEN";
+        assert!(text.contains("use the key VAULT_TOKEN") && text.contains(typed), "{text}");
         assert!(!text.contains("canary"), "{text}");
     }
 }

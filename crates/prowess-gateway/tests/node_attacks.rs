@@ -9,14 +9,47 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use machine::{Machine, Person, Turn, allowing, call, demo_room, home, invoke, program, soon, unique};
-use prowess_exec::SkillShare;
 use prowess_exec::exec_tool::ExecCall;
+use prowess_exec::leases::Holder;
+use prowess_exec::{SkillShare, WithheldKey};
 use prowess_gateway::client::{CallError, Client};
 use prowess_policy::Host;
+use prowess_policy::lease::{Lease, Lifetime, Origin};
+use prowess_policy::ownership::OwnCommands;
 use serde_json::{Value, json};
 
 fn message(result: Result<Value, CallError>) -> String {
     result.expect_err("a refusal").to_string()
+}
+
+#[tokio::test]
+async fn a_node_gets_a_key_only_with_a_command_of_its_skill_and_a_lease() {
+    let room = demo_room().await;
+    let say = "echo \"key=$DEMO_API_KEY host=$VAULT_TOKEN\"";
+    let machine = Machine::join(&room, home(&allowing(&[]), &[("demo-bin", say), ("other-bin", say)])).await;
+    let mut turn = Turn::of(&room);
+    let _person = Person::who_says(&room, "allow-once").await;
+    turn.setting.skills.push(SkillShare {
+        name: "demo".to_owned(),
+        source: "managed:demo".to_owned(),
+        vars: vec![("DEMO_API_KEY".to_owned(), "key-1234".into())],
+        own: Some(OwnCommands { programs: vec!["demo-bin".to_owned()], ..OwnCommands::default() }),
+        withheld: vec![WithheldKey {
+            name: "VAULT_TOKEN".to_owned(),
+            value: "vault-1234".into(),
+            remedy: String::new(),
+        }],
+        ..SkillShare::default()
+    });
+    assert_eq!(turn.there("demo-bin").await.text(), "key=key-1234 host=");
+    assert_eq!(turn.there("other-bin").await.text(), "key= host=");
+    let skill = Some(("demo".to_owned(), "managed:demo".to_owned()));
+    let holder = Holder { agent: turn.setting.agent.clone(), session: "any".to_owned(), skill };
+    let lease = Lease { keys: vec!["VAULT_TOKEN".to_owned()], ..Lease::default() };
+    turn.exec.leases.keep(&holder, lease, (Origin::Answer, Lifetime::Always)).expect("kept");
+    assert_eq!(turn.there("demo-bin").await.text(), "key=key-1234 host=vault-1234");
+    assert_eq!(turn.there("other-bin").await.text(), "key= host=");
+    drop(machine);
 }
 
 #[tokio::test]

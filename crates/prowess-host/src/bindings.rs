@@ -17,7 +17,9 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use prowess_exec::leases::Leases;
 use prowess_files::Lock;
+use prowess_policy::lease::HeldLease;
 use prowess_skills::{Catalog, Problem, ProblemKind, Root, Skill, Tier};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -116,10 +118,30 @@ pub(crate) fn load(state_dir: &Path, section: &Value, catalog: &Catalog, roots: 
             }
         }
     }
-    for skill in claims.values().flatten() {
-        problems.extend(bindings.objection(skill));
+    let strangers = claims.values().flatten().filter_map(|skill| Some((skill, bindings.objection(skill)?)));
+    let strangers: Vec<(&&Skill, Problem)> = strangers.collect();
+    if !strangers.is_empty() {
+        // Who was given a key for good is no stranger any more. Leases that cannot be read are reported where they count.
+        let leases = Leases::in_state_dir(state_dir).load().unwrap_or_default();
+        let is_leased = |skill: &Skill| !leased_keys(&leases, skill, &bindings.lease_source(skill)).is_empty();
+        problems.extend(strangers.into_iter().filter(|(skill, _)| !is_leased(skill)).map(|(_, problem)| problem));
     }
     (bindings, problems)
+}
+
+/// The keys that a person allowed a skill from `source` for good, for any agent.
+fn leased_keys(leases: &[HeldLease], skill: &Skill, source: &str) -> Vec<String> {
+    let held = leases.iter().filter(|held| held.is_held_by(&held.agent, Some(skill.name.as_str()), Some(source)));
+    held.flat_map(|held| held.lease.keys.iter().cloned()).collect()
+}
+
+impl View {
+    /// The keys that a person allowed `skill` for good. Leases that cannot be read allow nothing.
+    #[must_use]
+    pub fn leased_keys(&self, skill: &Skill) -> Vec<String> {
+        let leases = Leases::in_state_dir(&self.context.locations.state_dir).load().unwrap_or_default();
+        leased_keys(&leases, skill, &self.bindings.lease_source(skill))
+    }
 }
 
 /// The keys of entries that give something, with the skills that have these keys.

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use prowess_config::Env;
+use prowess_exec::leases::Leases;
 use prowess_host::{Context, EntryOwner, Flags, Ground, Shares, View, bind};
+use prowess_policy::lease::{HeldLease, Lease, Lifetime, Origin};
 use prowess_skills::{Problem, ProblemKind};
 use prowess_testkit::Tree;
 
@@ -93,6 +95,32 @@ fn another_skill_of_that_name_or_key_gets_nothing_until_somebody_agrees() {
         std::fs::remove_dir_all(tree.path(WORKSPACE)).expect("it was there");
         assert_eq!(gets(&view(&tree), "github"), ALL);
     }
+}
+
+#[test]
+fn a_skill_that_was_given_the_key_for_good_is_no_stranger() {
+    let tree = home().skill("bundled/github", "d", NEEDS);
+    let _ = view(&tree);
+    let tree = tree.skill(WORKSPACE, "d", NEEDS);
+    let now = view(&tree);
+    let skill = now.catalog.find("github").expect("it");
+    assert_eq!((unbound(&now).len(), now.leased_keys(skill)), (1, Vec::new()));
+    let lease = |source: &str| HeldLease {
+        id: source.to_owned(),
+        agent: "main".to_owned(),
+        skill: Some("github".to_owned()),
+        source: Some(source.to_owned()),
+        lease: Lease { keys: vec!["GH_TOKEN".to_owned()], ..Lease::default() },
+        origin: Origin::Answer,
+        lifetime: Lifetime::Always,
+        at: 0,
+    };
+    let leases = Leases::in_state_dir(&tree.path(".openclaw"));
+    leases.keep(lease("workspace:/elsewhere"), "s").expect("kept");
+    assert_eq!(unbound(&view(&tree)).len(), 1, "another one was");
+    leases.keep(lease(&Shares::of(&now).share(skill).expect("a share").source), "s").expect("kept");
+    let after = view(&tree);
+    assert_eq!((unbound(&after).len(), after.leased_keys(skill)), (0, vec!["GH_TOKEN".to_owned()]));
 }
 
 #[test]

@@ -26,7 +26,7 @@ const WORKSPACE: &str = "/workspace";
 /// use prowess_policy::forecast::forecast;
 ///
 /// let lease = forecast("curl -s 'https://wttr.in/Lisbon?format=3'", Path::new("/home/me"));
-/// assert_eq!(lease.phrases(), ["reach wttr.in:80,443"]);
+/// assert_eq!(lease.phrases(), ["reach wttr.in"]);
 /// ```
 #[must_use]
 pub fn forecast(command: &str, home: &Path) -> Lease {

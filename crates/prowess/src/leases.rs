@@ -92,12 +92,12 @@ fn lease(args: &LeaseArgs, home: &Path) -> Result<Lease, Failure> {
     })
 }
 
-/// The path without symlinks, as a command would reach it.
+/// The path without symlinks, as a command would reach it. What is not there yet may come.
 fn whole(path: &Path, home: &Path) -> Result<PathBuf, Failure> {
     let expanded = path.strip_prefix("~").map_or_else(|_| path.to_owned(), |rest| home.join(rest));
-    expanded.canonicalize().map_err(|error| {
-        Failure::input(format!("{}: {error}", path.display())).hint("name a file or directory that exists")
-    })
+    let whole = std::path::absolute(&expanded)
+        .map_err(|error| Failure::input(format!("{}: {error}", path.display())).hint("name a file or directory"))?;
+    Ok(whole.canonicalize().unwrap_or(whole))
 }
 
 fn revoke(leases: &Leases, wanted: &str, json: bool) -> Result<Report, Failure> {

@@ -94,7 +94,7 @@ impl LiveConnections {
             if is_open {
                 tokio::time::sleep(every).await;
             } else {
-                std::future::pending().await
+                std::future::pending::<()>().await;
             }
         };
         tokio::select! {

@@ -41,14 +41,13 @@ impl NamedHost {
                     continue;
                 }
                 sockets += 1;
-                match known {
-                    Some(host) => host.ports.push(port),
-                    None => {
-                        let last = u8::try_from(hosts.len() + 1).unwrap_or(u8::MAX);
-                        let address = Ipv4Addr::new(127, 77, 0, last);
-                        hosts.push(Self { name: name.clone(), address, ports: vec![port] });
-                    }
+                if let Some(host) = known {
+                    host.ports.push(port);
+                    continue;
                 }
+                let last = u8::try_from(hosts.len() + 1).unwrap_or(u8::MAX);
+                let address = Ipv4Addr::new(127, 77, 0, last);
+                hosts.push(Self { name: name.clone(), address, ports: vec![port] });
             }
         }
         hosts

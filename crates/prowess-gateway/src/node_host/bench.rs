@@ -113,7 +113,7 @@ impl Bench {
     pub(super) fn new(options: &Options) -> Result<Self, NodeHostError> {
         let context = Context::load(&options.ground).map_err(|failure| NodeHostError::Host(failure.sentence()))?;
         let mut exec = exec(&context, Arc::new(Nobody)).map_err(|failure| NodeHostError::Host(failure.sentence()))?;
-        exec.helper.clone_from(&options.helper);
+        exec.set_helper(options.helper.clone());
         Ok(Self {
             ground: options.ground.clone(),
             exec,

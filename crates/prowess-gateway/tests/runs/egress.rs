@@ -38,14 +38,13 @@ async fn the_log_of_connections_is_read_page_by_page() {
 
 #[tokio::test]
 async fn a_connection_of_a_command_is_told_as_it_happens() {
-    let model = ModelServer::answering(Chunking::Whole, |request| match request.heard().last() {
-        Some(Heard::Result(text)) => Turn::text(&format!("So: {text}")),
-        _ => {
-            // Nobody allowed this address. The proxy asks, and the answer is no.
-            let get =
-                "import urllib.request as u\ntry: u.urlopen('http://127.0.0.1:9/')\nexcept OSError as e: print(e)";
-            Turn::call("c1", "exec", json!({"command": format!("python3 -c \"{get}\"")}))
+    let model = ModelServer::answering(Chunking::Whole, |request| {
+        if let Some(Heard::Result(text)) = request.heard().last() {
+            return Turn::text(&format!("So: {text}"));
         }
+        // Nobody allowed this address. The proxy asks, and the answer is no.
+        let get = "import urllib.request as u\ntry: u.urlopen('http://127.0.0.1:9/')\nexcept OSError as e: print(e)";
+        Turn::call("c1", "exec", json!({"command": format!("python3 -c \"{get}\"")}))
     });
     let hall = Hall::open(Tree::new(), &config(&model, json!({}))).await;
     let client = hall.operator().await;

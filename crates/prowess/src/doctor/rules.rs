@@ -2,6 +2,7 @@
 
 use prowess_exec::exec::find_shell;
 use prowess_exec::exec_tool::ExecCall;
+use prowess_exec::rules::rules;
 use prowess_exec::sandbox::{Kind, Sandbox, Survey};
 use prowess_exec::store::ApprovalsFile;
 use prowess_exec::{Setting, exec as hands};
@@ -68,7 +69,7 @@ fn approvals(context: &Context, settings: &ExecSettings) -> Vec<Finding> {
     let survey = Survey::default();
     let kind = hands::choice(&settings.sandbox).ok().and_then(|choice| Sandbox::choose(&choice, &survey).ok());
     let can_contain = kind.is_some_and(|kind| survey.contains(&kind));
-    let rules = hands::rules(&ExecCall::default(), &setting, &approvals, can_contain);
+    let rules = rules(&ExecCall::default(), &setting, &approvals, can_contain);
     let count = rules.allowlist.len();
     let entries = match count {
         0 => "no rules yet".to_owned(),

@@ -304,12 +304,13 @@ fn environment(view: &View, skill: &Skill) -> Stage {
     let config_env = view.config_env();
     let inputs = env::EnvInputs { config: &view.settings, config_env: &config_env, host: &view.world.env };
     let plan = env::plan(skill, inputs);
-    let shares = Shares::of(view);
+    let (shares, leased) = (Shares::of(view), view.leased_keys(skill));
     let mut details = Vec::new();
     for (name, var) in &plan.vars {
         let line = format!("{} from {}", safe(name), var.layer.word());
         match shares.withheld(skill, name, var.given_by) {
             None => details.push(line),
+            Some(_) if leased.contains(name) => details.push(format!("{line}, as you allowed")),
             Some(remedy) => {
                 details.push(format!("{}: its commands ask for it", paint(WARN, &format!("{line}, withheld"))));
                 details.push(format!("  to allow it for good: {}", safe(&remedy)));
