@@ -334,10 +334,8 @@ fn of_commands_that_fit_one_that_may_run_is_run() {
     let tree = Tree::new().file("skills/look/SKILL.md", body);
     let talk = Talk::new(store(&tree.path("skills"), &[]), Act::Run);
     let run = |allowed: &'static [&'static str]| {
-        let forecast = Forecast::new(|text| match allowed.contains(&text) {
-            true => Foreseen::Runs,
-            false => Foreseen::Asks(Vec::new()),
-        });
+        let forecast =
+            Forecast::new(|text| if allowed.contains(&text) { Foreseen::Runs } else { Foreseen::Asks(Vec::new()) });
         let model = Embedded::new(talk.store.clone(), Act::Run).preferring(forecast);
         called(&talk.with(&model, "look: space of the machine"))[1].1.clone()
     };

@@ -10,7 +10,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use prowess_policy::{Answer, Denied, Judgment, Objection, Question, is_read_only, shown};
+use prowess_policy::{Answer, Cover, Denied, Judgment, Objection, Question, is_read_only, shown};
 
 use line::Line;
 
@@ -305,6 +305,7 @@ fn why(judgment: &Judgment) -> String {
             let _ = writeln!(text, "    starts   {}", shown(&program.real.to_string_lossy()));
         }
         match &segment.standing {
+            Ok(Cover::Sandbox) => text.push_str("    runs in the sandbox\n"),
             Ok(_) => text.push_str("    covered by a rule\n"),
             Err(objections) => {
                 for objection in objections {
@@ -312,6 +313,9 @@ fn why(judgment: &Judgment) -> String {
                 }
             }
         }
+    }
+    for request in judgment.requests() {
+        let _ = writeln!(text, "  it would leave the sandbox to {}", shown(&request));
     }
     for remedy in judgment.all_objections().filter_map(Objection::remedy) {
         let _ = writeln!(text, "  to change that: {}", shown(&remedy));

@@ -43,6 +43,9 @@ use channel::Channel;
 /// Where terminals are.
 const TERMINALS: &str = "/dev/pts";
 
+/// Where programs share memory.
+const SHARED_MEMORY: &str = "/dev/shm";
+
 /// The argument that makes a helper of this binary.
 pub const VERB: &str = "__confine";
 
@@ -165,15 +168,15 @@ fn start(order: &Order, channel: &Channel) -> Result<Infallible, Refused> {
             Refused::new("limits", format!("the control group of the run cannot be joined: {error}"))
         })?;
     }
-    let mut own_terminals = false;
+    let mut own_places = Vec::new();
     if let Some(confinement) = &order.confinement {
-        own_terminals = protect(confinement)?;
+        own_places = protect(confinement)?;
         separate(confinement, channel)?;
     }
     enter(&order.cwd)?;
     let pinned = pins::verify(&order.pins)?;
     if let Some(mut confinement) = order.confinement.clone() {
-        confinement.write.extend(own_terminals.then(|| TERMINALS.into()));
+        confinement.write.extend(own_places.into_iter().map(PathBuf::from));
         bind(&confinement.with_private_tmp())?;
     }
     // Rules about files say nothing about looking at them, so this can be the last thing that happens.
@@ -245,26 +248,34 @@ fn separate(confinement: &Confinement, channel: &Channel) -> Result<(), Refused>
 }
 
 /// Gives the run namespaces of its own, and mounts everything else read-only where this process may: Landlock guards
-/// contents, but not modes and times. Returns whether the run has terminals of its own.
-fn protect(confinement: &Confinement) -> Result<bool, Refused> {
+/// contents, but not modes and times. Returns which places for terminals and memory are the run's own.
+fn protect(confinement: &Confinement) -> Result<Vec<&'static str>, Refused> {
     #[cfg(target_os = "linux")]
     {
         let entered = namespaces::enter(confinement.view)?;
         if !entered.mounts {
-            return Ok(false);
+            return Ok(Vec::new());
         }
         match mounts::protect(confinement, entered) {
             Err(error) if confinement.view == OwnView::Required => {
                 Err(Refused::new("sandbox", format!("files outside cannot be made read-only: {error}")))
             }
-            Ok(()) => Ok(confinement.own_terminals && mounts::separate_terminals().is_ok()),
-            Err(_) => Ok(false),
+            Ok(()) => {
+                let terminals = confinement.own_terminals && mounts::separate_terminals().is_ok();
+                let memory = confinement.view == OwnView::Required && mounts::separate_memory().is_ok();
+                Ok([(terminals, TERMINALS), (memory, SHARED_MEMORY)]
+                    .into_iter()
+                    .filter(|(is_own, _)| *is_own)
+                    .map(|(_, place)| place)
+                    .collect())
+            }
+            Err(_) => Ok(Vec::new()),
         }
     }
     #[cfg(not(target_os = "linux"))]
     {
         let _ = confinement;
-        Ok(false)
+        Ok(Vec::new())
     }
 }
 

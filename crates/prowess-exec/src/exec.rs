@@ -385,13 +385,22 @@ impl Exec {
         confinement.read.extend(lease.reads.iter().cloned());
         confinement.write.extend(lease.writes.iter().cloned());
         confinement.sockets.clone_from(&lease.sockets);
+        let is_inside =
+            |path: &Path| confinement.write.iter().any(|open| path != open && path.starts_with(open) && open.is_dir());
+        if let Some(path) = lease.writes.iter().find(|path| path.symlink_metadata().is_err() && !is_inside(path)) {
+            let path = path.display();
+            return Err(not_run(&format!(
+                "{path} does not exist, and only what exists can be opened to a command; create it first (mkdir or \
+                 touch), and run the command again"
+            )));
+        }
         // Files of this machine mean nothing in a container, and without a sandbox nothing is protected.
         let guard = matches!(kind, Kind::Landlock | Kind::Bubblewrap).then(|| {
             let protection = Protection::new(&setting.settings.protected);
             ProtectedGuard::new(&confinement, protection, Arc::clone(&self.approved_files))
         });
         if let Some(guard) = &guard {
-            guard.apply(&mut confinement);
+            guard.apply(&mut confinement).map_err(|why| not_run(&why))?;
         }
         confinement.view = if self.survey.view().works { OwnView::Required } else { OwnView::No };
         let mut own_tmp = None;

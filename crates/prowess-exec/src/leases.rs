@@ -32,7 +32,7 @@ pub enum LeaseError {
     #[error("{0}: {1}")]
     Io(PathBuf, std::io::Error),
     /// Not what it should be. The file is left alone, and nobody holds anything by it.
-    #[error("{0} cannot be read: {1}; correct it, or move it away")]
+    #[error("{0} cannot be read: {1}")]
     Broken(PathBuf, String),
 }
 

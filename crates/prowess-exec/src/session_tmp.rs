@@ -15,6 +15,9 @@ use tempfile::TempDir;
 /// The most conversations whose directories are kept. The one that was used longest ago goes first.
 const MAX_KEPT: usize = 256;
 
+/// The directory inside, which commands see.
+const INSIDE: &str = "tmp";
+
 /// The directories of all conversations.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SessionTmp {
@@ -35,7 +38,7 @@ impl SessionTmp {
         let now = kept.uses;
         if let Some((used, dir)) = kept.dirs.get_mut(session).filter(|(_, dir)| dir.path().is_dir()) {
             *used = now;
-            return Ok((Arc::clone(dir), dir.path().canonicalize()?));
+            return Ok((Arc::clone(dir), dir.path().join(INSIDE).canonicalize()?));
         }
         if kept.dirs.len() >= MAX_KEPT
             && let Some(oldest) = kept.dirs.iter().min_by_key(|(_, (used, _))| *used).map(|(name, _)| name.clone())
@@ -44,7 +47,9 @@ impl SessionTmp {
         }
         let private = Permissions::from_mode(0o700);
         let dir = Arc::new(tempfile::Builder::new().prefix("prowess-tmp-").permissions(private).tempdir()?);
-        let path = dir.path().canonicalize()?;
+        // The mode of what commands see as `/tmp` is theirs to change; nobody gets past the directory around it.
+        std::fs::create_dir(dir.path().join(INSIDE))?;
+        let path = dir.path().join(INSIDE).canonicalize()?;
         kept.dirs.insert(session.to_owned(), (now, Arc::clone(&dir)));
         Ok((dir, path))
     }

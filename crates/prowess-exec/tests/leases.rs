@@ -313,3 +313,18 @@ async fn a_symlink_that_a_run_left_in_its_tmp_leads_nowhere() {
     assert_eq!(world.run("echo works > it && cat it").await.text(), "works");
     assert_eq!(std::fs::read_dir(&target).expect("a directory").count(), 0, "nothing was made behind the link");
 }
+
+#[tokio::test]
+async fn many_repositories_do_not_crowd_out_the_protection_of_one() {
+    if !has_proxy() {
+        return;
+    }
+    let world = contained(Arc::new(Nobody));
+    let fill = "for i in $(seq 150); do d=a$i/.git; mkdir -p $d/objects $d/refs $d/hooks $d/info; echo 'ref: x' > $d/HEAD; \
+                echo '[core]' > $d/config; done; touch $(seq 1 200); git init -q proj && ls proj/.git/config";
+    assert_eq!(world.run(fill).await.text(), "proj/.git/config");
+    let hit = "p=proj/.git/config; echo x >> $p; echo \"rc $?\"";
+    let told = world.run(hit).await.text();
+    assert!(told.contains("rc 1"), "{told}");
+    assert!(!std::fs::read_to_string(world.ws("proj/.git/config")).expect("a file").contains('x'), "{told}");
+}

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use prowess_config::Env;
-use prowess_exec::leases::Leases;
+use prowess_exec::leases::{Holder, Leases};
 use prowess_host::{Context, EntryOwner, Flags, Ground, Shares, View, bind};
-use prowess_policy::lease::{HeldLease, Lease, Lifetime, Origin};
+use prowess_policy::lease::{Lease, Lifetime, Origin};
 use prowess_skills::{Problem, ProblemKind};
 use prowess_testkit::Tree;
 
@@ -105,20 +105,16 @@ fn a_skill_that_was_given_the_key_for_good_is_no_stranger() {
     let now = view(&tree);
     let skill = now.catalog.find("github").expect("it");
     assert_eq!((unbound(&now).len(), now.leased_keys(skill)), (1, Vec::new()));
-    let lease = |source: &str| HeldLease {
-        id: source.to_owned(),
-        agent: "main".to_owned(),
-        skill: Some("github".to_owned()),
-        source: Some(source.to_owned()),
-        lease: Lease { keys: vec!["GH_TOKEN".to_owned()], ..Lease::default() },
-        origin: Origin::Answer,
-        lifetime: Lifetime::Always,
-        at: 0,
+    let keep = |leases: &Leases, source: &str| {
+        let skill = Some(("github".to_owned(), source.to_owned()));
+        let holder = Holder { agent: "main".to_owned(), session: "s".to_owned(), skill };
+        let lease = Lease { keys: vec!["GH_TOKEN".to_owned()], ..Lease::default() };
+        leases.keep(&holder, lease, (Origin::Answer, Lifetime::Always)).expect("kept");
     };
     let leases = Leases::in_state_dir(&tree.path(".openclaw"));
-    leases.keep(lease("workspace:/elsewhere"), "s").expect("kept");
+    keep(&leases, "workspace:/elsewhere");
     assert_eq!(unbound(&view(&tree)).len(), 1, "another one was");
-    leases.keep(lease(&Shares::of(&now).share(skill).expect("a share").source), "s").expect("kept");
+    keep(&leases, &Shares::of(&now).share(skill).expect("a share").source);
     let after = view(&tree);
     assert_eq!((unbound(&after).len(), after.leased_keys(skill)), (0, vec!["GH_TOKEN".to_owned()]));
 }

@@ -104,10 +104,9 @@ impl Lease {
         let hosts = self.hosts.iter().map(|rule| format!("reach {rule}"));
         let reads = self.reads.iter().map(|one| path("read", one));
         let writes = self.writes.iter().map(|one| path("change", one));
-        let sockets = self.sockets.iter().map(|one| match one.extension().is_some() || one.components().count() > 2 {
-            true => path("connect to the socket", one),
-            false => path("use Unix sockets in", one),
-        });
+        let is_dir = |one: &Path| one.extension().is_none() && one.components().count() <= 2;
+        let verb = |one: &Path| if is_dir(one) { "use Unix sockets in" } else { "connect to the socket" };
+        let sockets = self.sockets.iter().map(|one| path(verb(one), one));
         let keys = self.keys.iter().map(|name| format!("use the key {name}"));
         let keeps = self.keeps_running.then(|| "keep running in the background".to_owned());
         hosts.chain(reads).chain(writes).chain(sockets).chain(keys).chain(keeps).collect()

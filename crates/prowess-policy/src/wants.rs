@@ -123,10 +123,10 @@ impl Reader<'_> {
             Finds::Login(port) => login(args, fact.values, port).into_iter().collect(),
             Finds::RemotePath(port) => remote_path(args, fact.values, port).into_iter().collect(),
             Finds::UrlsInCode => args.iter().flat_map(|word| urls_in(word)).collect(),
-            Finds::Option(names, port) => {
-                let named = option(args, names).and_then(|host| rule(host, port));
+            Finds::Option(flags, port) => {
+                let given = option(args, flags).and_then(|host| rule(host, port));
                 let urls = args.iter().filter(|word| word.contains("://")).filter_map(|word| url_host(word, "http"));
-                named.into_iter().chain(urls).collect()
+                given.into_iter().chain(urls).collect()
             }
             Finds::GitRemote => self.git(args),
         });

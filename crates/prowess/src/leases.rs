@@ -46,6 +46,12 @@ fn list(leases: &Leases, json: bool) -> Result<Report, Failure> {
 
 fn allow(leases: &Leases, context: Context, args: &LeaseArgs, json: bool) -> Result<Report, Failure> {
     let lease = lease(args, context.user_home())?;
+    let state_dir = &context.locations.state_dir;
+    let opens_all = |path: &&PathBuf| context.user_home().starts_with(path) || state_dir.starts_with(path);
+    if let Some(path) = lease.writes.iter().find(opens_all) {
+        return Err(Failure::input(format!("{} contains your settings and keys", path.display()))
+            .hint("name a directory below it"));
+    }
     if lease.is_empty() {
         return Err(Failure::usage("nothing to allow").hint("name a host, for example: --host wttr.in"));
     }

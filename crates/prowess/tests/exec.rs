@@ -145,7 +145,7 @@ fn leases_are_given_listed_and_revoked() {
     home.go("leases allow").code(2).err_has("nothing to allow").err_has("--host wttr.in");
     home.go("leases allow --host 'not a host'").code(1).err_has("is not a host");
     home.go("leases allow --host x.test --skill wether").code(1).err_has("did you mean `weather`");
-    home.go("leases allow --read ''").code(1).err_has("name a file or directory");
+    home.go("leases allow --write ~").code(1).err_has("contains your settings and keys");
     home.go("leases allow --host wttr.in --skill weather")
         .ok()
         .out_has("commands of skill weather")

@@ -17,6 +17,7 @@ use landlock::{
 use rustix::fs::{Access as May, Dir, FileType, Mode, OFlags};
 use rustix::process::geteuid;
 
+use crate::confine::SHARED_MEMORY;
 use crate::sandbox::{Confinement, Proxy, Refused, real};
 
 /// Every step in which Landlock learnt to guard more, greatest first.
@@ -166,7 +167,8 @@ fn rules(confinement: &Confinement) -> Result<Vec<Rule>, Refused> {
     let secrets: Vec<PathBuf> = confinement.hidden.iter().map(|path| real(path)).collect();
     let mut rules = Vec::with_capacity(64);
     for path in confinement.changeable() {
-        let right = if path.starts_with("/dev") { Right::Device } else { Right::Write };
+        let is_device = path.starts_with("/dev") && !path.starts_with(SHARED_MEMORY);
+        let right = if is_device { Right::Device } else { Right::Write };
         let Some(rule) = open_rule(path, right) else { continue };
         if let Some(secret) = secrets.iter().find(|hidden| **hidden != rule.path && hidden.starts_with(&rule.path)) {
             return Err(Refused::new(

@@ -25,7 +25,7 @@ use rustix::mount::{
 
 use super::files;
 use super::namespaces::Entered;
-use crate::confine::TERMINALS;
+use crate::confine::{SHARED_MEMORY, TERMINALS};
 use crate::sandbox::{Confinement, HOSTS_FILE, TMP};
 
 /// Settings that `ssh` refuses to include when their owner is neither root nor its user.
@@ -82,6 +82,13 @@ pub(super) fn protect(confinement: &Confinement, entered: Entered) -> io::Result
             let _ = mount_remount(&point, read_only, c"");
         }
     }
+    // Another run can rename directories meanwhile, and a mount point moves with them.
+    for path in confinement.protected.iter().chain(&closed) {
+        if !rustix::fs::statvfs(path)?.f_flag.contains(StatVfsMountFlags::RDONLY) {
+            let why = format!("{} was moved while the command was started; run it again", path.display());
+            return Err(io::Error::other(why));
+        }
+    }
     Ok(())
 }
 
@@ -90,6 +97,12 @@ pub(super) fn separate_terminals() -> io::Result<()> {
     let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
     mount("devpts", TERMINALS, "devpts", flags, c"newinstance,ptmxmode=0666,mode=0600")?;
     Ok(mount_bind("/dev/pts/ptmx", "/dev/ptmx")?)
+}
+
+/// Gives the run a directory of its own for memory that its processes share.
+pub(super) fn separate_memory() -> io::Result<()> {
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    Ok(mount("tmpfs", SHARED_MEMORY, "tmpfs", flags, c"mode=1777,size=256m")?)
 }
 
 /// Hides the sockets of this machine's services, except the `allowed` ones and those where the run may change files.
@@ -139,12 +152,12 @@ fn make_mount_point(root: &OwnedFd, inside: &Path, is_dir: bool) -> io::Result<O
     while let Some(name) = names.next() {
         let name = name.as_os_str();
         let wants_dir = is_dir || names.peek().is_some();
-        let make = || match wants_dir {
-            true => rustix::fs::mkdirat(&at, name, Mode::RWXU),
-            false => {
-                let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
-                rustix::fs::openat(&at, name, flags, Mode::RUSR | Mode::WUSR).map(drop)
+        let make = || {
+            if wants_dir {
+                return rustix::fs::mkdirat(&at, name, Mode::RWXU);
             }
+            let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+            rustix::fs::openat(&at, name, flags, Mode::RUSR | Mode::WUSR).map(drop)
         };
         let look = || {
             let fd = rustix::fs::openat(&at, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;

@@ -26,8 +26,8 @@ use prowess_policy::protected::Protection;
 use self::scan::{Found, Scan, scan};
 use super::confinement::{Confinement, real};
 
-/// The most files that are mounted; of more, the ones nearest to the top.
-const MAX_MOUNTS: usize = 256;
+/// The most files that are mounted. With more of them, nothing runs.
+const MAX_MOUNTS: usize = 4096;
 
 /// The most approved files that are remembered.
 const MAX_APPROVED: usize = 10_000;
@@ -83,6 +83,14 @@ impl fmt::Display for SetAside {
     }
 }
 
+/// There are more protected files than a run can be kept from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the workspace has more than {MAX_MOUNTS} protected files, such as settings of Git repositories; move some of them \
+     elsewhere, or work in a smaller directory"
+)]
+pub struct TooManyProtected;
+
 /// A name in a folder, by the folder's inode.
 type Spot = (u64, u64, OsString);
 
@@ -117,8 +125,8 @@ impl ProtectedGuard {
         Self { roots, protection, approved, before, known, granted, started, aside: Mutex::default() }
     }
 
-    /// Adds the files that are there to what `confinement` keeps from changes.
-    pub fn apply(&self, confinement: &mut Confinement) {
+    /// Adds the files that are there to what `confinement` keeps from changes. There can be too many.
+    pub fn apply(&self, confinement: &mut Confinement) -> Result<(), TooManyProtected> {
         let is_root = |path: &PathBuf| self.roots.contains(path);
         let is_file = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|meta| !meta.is_symlink());
         let pinned = self.before.iter().flat_map(|scan| &scan.git_dirs).filter(|path| !is_root(path));
@@ -126,6 +134,10 @@ impl ProtectedGuard {
         let read_only = found.filter(|path| !self.granted.contains(path) && is_file(path));
         confinement.pinned = nearest(pinned.cloned().collect());
         confinement.protected = nearest(read_only.cloned().collect());
+        if confinement.pinned.len() + confinement.protected.len() > MAX_MOUNTS {
+            return Err(TooManyProtected);
+        }
+        Ok(())
     }
 
     /// Takes out of effect what has appeared since, and remembers it.
@@ -194,7 +206,6 @@ fn rename_aside(path: &Path) -> std::io::Result<PathBuf> {
 fn nearest(mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
     paths.sort_by_cached_key(|path| (path.components().count(), path.clone()));
     paths.dedup();
-    paths.truncate(MAX_MOUNTS);
     paths
 }
 
@@ -264,7 +275,7 @@ mod tests {
         std::os::unix::fs::symlink("docs/tools", root.join("TOOLS.md")).unwrap();
         write(&root, &[("docs/tools", "")]);
         let mut confinement = Confinement { write: vec![root.clone()], ..Confinement::default() };
-        ProtectedGuard::new(&confinement, Protection::default(), Arc::default()).apply(&mut confinement);
+        ProtectedGuard::new(&confinement, Protection::default(), Arc::default()).apply(&mut confinement).unwrap();
         let names = |paths: &[PathBuf]| {
             let names = paths.iter().map(|path| path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned());
             names.collect::<Vec<_>>()
@@ -284,7 +295,7 @@ mod tests {
         assert_eq!(names(&confinement.protected), expected);
         // What the operator grants by its own name may be changed.
         let mut granted = Confinement { write: vec![root.clone(), root.join("AGENTS.md")], ..Confinement::default() };
-        ProtectedGuard::new(&granted, Protection::default(), Arc::default()).apply(&mut granted);
+        ProtectedGuard::new(&granted, Protection::default(), Arc::default()).apply(&mut granted).unwrap();
         assert!(!names(&granted.protected).contains(&"AGENTS.md".to_owned()));
     }
 

@@ -24,7 +24,7 @@ fn run(room: &Room, kind: &Kind, script: &str) -> Outcome {
     let confinement = order.confinement.as_mut().expect("a confinement");
     let guard = (*kind != Kind::None).then(|| ProtectedGuard::new(confinement, Protection::default(), Arc::default()));
     if let Some(guard) = &guard {
-        guard.apply(confinement);
+        guard.apply(confinement).expect("not too many");
     }
     let mut prepared = prepare(kind, order);
     if let Some(guard) = guard {

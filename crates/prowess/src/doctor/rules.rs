@@ -2,6 +2,7 @@
 
 use prowess_exec::exec::find_shell;
 use prowess_exec::exec_tool::ExecCall;
+use prowess_exec::leases::Leases;
 use prowess_exec::rules::rules;
 use prowess_exec::sandbox::{Kind, Sandbox, Survey};
 use prowess_exec::store::ApprovalsFile;
@@ -54,6 +55,10 @@ fn approvals(context: &Context, settings: &ExecSettings) -> Vec<Finding> {
             return vec![finding("approvals", Standing::Broken, error.to_string()).advice(advice)];
         }
     };
+    if let Err(error) = Leases::in_state_dir(&context.locations.state_dir).load() {
+        let advice = "fix the file or move it elsewhere; until then every command is refused";
+        return vec![finding("leases", Standing::Broken, error.to_string()).advice(advice)];
+    }
     let setting = Setting {
         agent: context.agent.id.to_string(),
         session: "doctor".to_owned(),

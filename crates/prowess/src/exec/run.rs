@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use prowess_exec::exec_tool::{ExecCall, Plan, finished};
+use prowess_exec::exec_tool::{ExecCall, Plan, REFUSED, finished};
 use prowess_exec::job::{Exit, Handle, Outcome};
 use prowess_host::{Failure, exec};
 use prowess_policy::{ExecSettings, Grants, SandboxChoice};
@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::{Scope, call, person, refused, setting};
 use crate::cli::{CommandArgs, Globals, RunArgs};
-use crate::output::Report;
+use crate::output::{Report, safe};
 use crate::wish::Wish;
 
 pub(crate) fn run(command: &CommandArgs, options: &RunArgs, globals: &Globals) -> Result<Report, Failure> {
@@ -103,9 +103,10 @@ async fn as_it_comes(handle: Handle, mut wish: Wish) -> Result<Report, Failure> 
         (_, Some(signal)) => Some(format!("the command was stopped by {signal}")),
         _ => None,
     };
-    if let Some(told) = told {
+    let refused = outcome.refused.iter().map(|what| format!("{REFUSED} {}", safe(what)));
+    for line in told.into_iter().chain(refused) {
         // Nothing is left to do when stderr has gone away.
-        let _ = writeln!(anstream::stderr(), "{told}");
+        let _ = writeln!(anstream::stderr(), "{line}");
     }
     Ok(Report::text(String::new()).code(code(&outcome)))
 }

@@ -6,7 +6,7 @@
 use std::collections::{HashSet, VecDeque};
 use std::ffi::OsString;
 use std::fs;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -17,10 +17,10 @@ use prowess_policy::protected::{GIT, GIT_NESTED, GIT_PROTECTED, Protection, gitd
 const MAX_DEPTH: usize = 12;
 
 /// How many names are looked at.
-const MAX_ENTRIES: usize = 50_000;
+const MAX_ENTRIES: usize = 1_000_000;
 
 /// How long it may take.
-const MAX_TIME: Duration = Duration::from_millis(250);
+const MAX_TIME: Duration = Duration::from_secs(2);
 
 /// The most of a file that is read.
 const MAX_BYTES: u64 = 256 * 1024;
@@ -101,7 +101,15 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     fn folder(&mut self, folder: &Path, depth: usize) {
-        let Ok(listing) = fs::read_dir(folder) else { return };
+        let listing = match fs::read_dir(folder) {
+            Ok(listing) => listing,
+            Err(error) if error.kind() == ErrorKind::PermissionDenied && depth > 0 => {
+                // Its owner can make it readable again, with whatever was put there meanwhile.
+                self.note(folder.to_owned(), Role::Listed, "a directory that cannot be looked into");
+                return;
+            }
+            Err(_) => return,
+        };
         if !self.looked_at.insert(folder.to_owned()) {
             return;
         }
@@ -120,6 +128,8 @@ impl Walk<'_> {
                 self.note(path, Role::Listed, what);
             } else if name == GIT && !kind.is_dir() && self.protection.covers_git() {
                 self.git_file(path, depth);
+            } else if kind.is_dir() && name == GIT {
+                self.queue.push_front((path, depth + 1));
             } else if kind.is_dir() && !SKIPPED.iter().any(|skipped| name == *skipped) {
                 self.queue(path, depth + 1);
             }
