@@ -267,7 +267,7 @@ async fn wait(mut entrances: Entrances, state: Arc<CommandState>, mut ending: En
     let thread = std::thread::Builder::new().name("egress".to_owned());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let (Ok(runtime), Ok(arrive)) = (runtime, entrances.hand_over(client)) else { return };
-    // Where there is no thread to be had, the listeners close, and clients cannot connect.
+    // If the system has no thread left, the listeners close, and clients cannot connect.
     let _ = thread.spawn(move || {
         runtime.block_on(async {
             if let Ok((entrances, client)) = arrive() {

@@ -54,7 +54,7 @@ async fn crowd(wanted: usize) {
     println!("{count} open tunnels, {each} bytes each");
     assert!(each < MAX_BYTES, "{each} bytes for each of {count} tunnels");
 
-    // Whoever comes now hears why not, costs nothing, and disturbs nobody.
+    // The proxy tells the next client why it refuses. That takes no memory, and the open tunnels go on.
     assert_eq!(clients.say("more 300"), "HTTP/1.1 503 Service Unavailable");
     let grown = resident().saturating_sub(full);
     assert!(grown < 2 << 20, "{grown} more bytes after clients that were refused");

@@ -241,7 +241,8 @@ impl Exec {
     fn ready(&self, call: &ExecCall, setting: &Setting) -> Result<Ready, ToolResult> {
         let ready = self.judge(call, setting).and_then(|Case { judgment, env, workdir, .. }| {
             let kind = self.kind(setting).map_err(|why| not_run(&why))?;
-            preflight(&call.command, |path| script_text(&workdir.path.join(path))).map_err(|why| refuse(&why))?;
+            preflight(&call.command, |path| exec_tool::script_text(&workdir.path.join(path)))
+                .map_err(|why| refuse(&why))?;
             Ok(Ready { judgment, env, workdir, kind })
         });
         ready.inspect_err(|result| self.note_unjudged(call, setting, &result.text()))
@@ -417,7 +418,7 @@ impl Exec {
             egress = Some(egress::egress(&permit, self, setting.holder()));
         }
         let input = if call.pty { Input::Terminal } else { Input::Closed };
-        // Whoever has a terminal from outside finds it by its name, which would mean another one inside.
+        // A command that was given a terminal looks it up by name, and a new `/dev/pts` would not have that name.
         confinement.own_terminals = confinement.view == OwnView::Required && input == Input::Closed;
         let bounds = Bounds { confinement: Some(confinement), limits: Limits::default(), input, egress };
         let warrant = Warrant::new(permit, env).map_err(|drift| not_run(&drift))?;
@@ -544,17 +545,6 @@ fn defaults(settings: &ExecSettings) -> Defaults {
         timeout_seconds: settings.timeout.map(|timeout| timeout.as_secs_f64()),
         ..Defaults::default()
     }
-}
-
-/// The text of a script that the preflight may look at: a plain file, and no more of it than it looks at.
-fn script_text(path: &Path) -> Option<String> {
-    use std::io::Read;
-    let largest = u64::try_from(exec_tool::MAX_PREFLIGHT_BYTES).ok()?;
-    // Asked before it is opened: opening a pipe would wait for somebody to write to it.
-    std::fs::metadata(path).ok().filter(|it| it.is_file() && it.len() <= largest)?;
-    let mut text = String::new();
-    std::fs::File::open(path).ok()?.take(largest + 1).read_to_string(&mut text).ok()?;
-    Some(text)
 }
 
 fn place(path: &Path) -> std::io::Result<Place> {

@@ -13,6 +13,7 @@ use prowess_policy::Host;
 use prowess_policy::posture::{Ask, Security};
 use serde_json::{Value, json};
 
+pub(crate) use preflight::script_text;
 pub use preflight::{MAX_PREFLIGHT_BYTES, preflight};
 pub use result::{Pending, REFUSED, approval_pending, finished, not_started, running};
 pub(crate) use result::{millis, whole_millis};

@@ -42,7 +42,7 @@ struct LeaseFile {
     leases: Vec<HeldLease>,
 }
 
-/// Who holds leases: the commands of an agent in one conversation, either those of a skill or those of none.
+/// The holder of leases: an agent in one session, for the commands of one skill or for those of no skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder {
     /// The agent.

@@ -78,7 +78,7 @@ impl Setting {
         self.skills.iter().rfind(|skill| !skill.name.is_empty())
     }
 
-    /// Who holds the leases that count for this command.
+    /// The holder whose leases apply to this command.
     pub(crate) fn holder(&self) -> Holder {
         let skill = self.owner().map(|skill| (skill.name.clone(), skill.source.clone()));
         Holder { agent: self.agent.clone(), session: self.session.clone(), skill }

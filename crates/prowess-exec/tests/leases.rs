@@ -22,7 +22,7 @@ use prowess_policy::approvals::Entry;
 use prowess_policy::ownership::OwnCommands;
 use prowess_policy::posture::{Ask, Security};
 use prowess_policy::{Answer, Question, SandboxChoice};
-use world::{Says, World};
+use world::{World, answering};
 
 /// A server that says hello to everybody, for as long as the test runs.
 fn server() -> SocketAddr {
@@ -54,21 +54,6 @@ fn contained(approver: Arc<dyn Approver>) -> World {
     let mut world = World::new(approver);
     world.setting.settings.security = Some(Security::Contained);
     world
-}
-
-/// The phrases of each question that was put.
-type Asked = Arc<Mutex<Vec<Vec<String>>>>;
-
-/// Answers in turn, and keeps what was asked.
-fn answering(answers: &[Answer]) -> (Arc<dyn Approver>, Asked) {
-    let (asked, answers) = (Asked::default(), Mutex::new(answers.to_vec()));
-    let heard = Arc::clone(&asked);
-    let says = Says(move |question: &Question| {
-        heard.lock().expect("a list").push(question.judgment().lacks().phrases());
-        let mut answers = answers.lock().expect("a list");
-        if answers.is_empty() { None } else { Some(answers.remove(0)) }
-    });
-    (Arc::new(says), asked)
 }
 
 #[tokio::test]
@@ -167,7 +152,7 @@ async fn contained_is_the_default_where_the_sandbox_holds() {
     let mut world = World::new(Arc::new(Nobody));
     world.setting.settings.security = None;
     assert_eq!(verdict(&world), Security::Contained);
-    // Whoever set anything about it keeps what they set.
+    // An operator who set any of these keeps exactly that.
     world.setting.settings.ask = Some(Ask::OnMiss);
     assert_eq!(verdict(&world), Security::Allowlist);
     world.setting.settings.ask = None;

@@ -5,15 +5,15 @@
 #[path = "support/world.rs"]
 mod world;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use prowess_exec::approver::{Approver, Nobody};
 use prowess_exec::{SkillShare, WithheldKey};
+use prowess_policy::Answer;
 use prowess_policy::lease::Lease;
 use prowess_policy::ownership::OwnCommands;
 use prowess_policy::posture::{Ask, Security};
-use prowess_policy::{Answer, Question};
-use world::{Says, World};
+use world::{World, answering};
 
 const REMEDY: &str = "prowess config set skills.entries.vault.capabilities.env '[\"VAULT_TOKEN\"]'";
 
@@ -36,21 +36,6 @@ fn world(approver: Arc<dyn Approver>, security: Security) -> World {
     world.setting.skills = vec![skill("vault")];
     world.allow(&["/usr/bin/printenv", "/usr/bin/env"]);
     world
-}
-
-/// The phrases of each question that was put.
-type Asked = Arc<Mutex<Vec<Vec<String>>>>;
-
-/// Answers in turn, and keeps what was asked.
-fn answering(answers: &[Answer]) -> (Arc<dyn Approver>, Asked) {
-    let (asked, answers) = (Asked::default(), Mutex::new(answers.to_vec()));
-    let heard = Arc::clone(&asked);
-    let says = Says(move |question: &Question| {
-        heard.lock().expect("a list").push(question.judgment().lacks().phrases());
-        let mut answers = answers.lock().expect("a list");
-        if answers.is_empty() { None } else { Some(answers.remove(0)) }
-    });
-    (Arc::new(says), asked)
 }
 
 #[tokio::test]

@@ -62,7 +62,7 @@ struct Binding {
     at: u64,
 }
 
-/// Whose an entry is, seen from one skill.
+/// Which skill an entry belongs to, from the point of view of one skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EntryOwner {
     /// This skill's.

@@ -49,6 +49,17 @@ pub fn preflight(command: &str, read: impl Fn(&Path) -> Option<String>) -> Resul
     Ok(())
 }
 
+/// The text of a script that the preflight may look at: a plain file, and no more of it than it looks at.
+pub(crate) fn script_text(path: &Path) -> Option<String> {
+    use std::io::Read;
+    let largest = u64::try_from(MAX_PREFLIGHT_BYTES).ok()?;
+    // Asked before it is opened: opening a pipe would wait for somebody to write to it.
+    std::fs::metadata(path).ok().filter(|it| it.is_file() && it.len() <= largest)?;
+    let mut text = String::new();
+    std::fs::File::open(path).ok()?.take(largest + 1).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
 /// The script a command begins with: an interpreter, any flags, and a file of its kind.
 fn script(command: &str) -> Option<(Language, &str)> {
     let mut words = command.split_whitespace();

@@ -6,7 +6,7 @@ use std::future::Future;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use prowess_exec::approver::Approver;
@@ -40,6 +40,21 @@ pub(crate) fn yes() -> Arc<dyn Approver> {
 /// Somebody who says yes to everything, for good.
 pub(crate) fn always() -> Arc<dyn Approver> {
     Arc::new(Says(|_: &Question| Some(Answer::Always)))
+}
+
+/// The phrases of each question that was put.
+pub(crate) type Asked = Arc<Mutex<Vec<Vec<String>>>>;
+
+/// Answers in turn, and keeps what was asked.
+pub(crate) fn answering(answers: &[Answer]) -> (Arc<dyn Approver>, Asked) {
+    let (asked, answers) = (Asked::default(), Mutex::new(answers.to_vec()));
+    let heard = Arc::clone(&asked);
+    let says = Says(move |question: &Question| {
+        heard.lock().expect("a list").push(question.judgment().lacks().phrases());
+        let mut answers = answers.lock().expect("a list");
+        if answers.is_empty() { None } else { Some(answers.remove(0)) }
+    });
+    (Arc::new(says), asked)
 }
 
 /// Folders, the means to run something in them, and for whom.

@@ -42,7 +42,7 @@ async fn a_connection_of_a_command_is_told_as_it_happens() {
         if let Some(Heard::Result(text)) = request.heard().last() {
             return Turn::text(&format!("So: {text}"));
         }
-        // Nobody allowed this address. The proxy asks, and the answer is no.
+        // No lease covers this address, so the proxy asks, and the person refuses.
         let get = "import urllib.request as u\ntry: u.urlopen('http://127.0.0.1:9/')\nexcept OSError as e: print(e)";
         Turn::call("c1", "exec", json!({"command": format!("python3 -c \"{get}\"")}))
     });
