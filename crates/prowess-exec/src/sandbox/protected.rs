@@ -83,13 +83,22 @@ impl fmt::Display for SetAside {
     }
 }
 
-/// There are more protected files than a run can be kept from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the workspace has more than {MAX_MOUNTS} protected files, such as settings of Git repositories; move some of them \
-     elsewhere, or work in a smaller directory"
-)]
-pub struct TooManyProtected;
+/// Why a run cannot be kept from the protected files, and does not start.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unprotectable {
+    /// There are too many of them.
+    #[error(
+        "the workspace has more than {MAX_MOUNTS} protected files, such as settings of Git repositories; move some of \
+         them elsewhere, or work in a smaller directory"
+    )]
+    TooMany,
+    /// They cannot all be found.
+    #[error(
+        "{} has too many files to look for protected ones, such as settings of Git repositories; move some of them \
+         elsewhere, or work in a smaller directory", .0.display()
+    )]
+    TooLarge(PathBuf),
+}
 
 /// A name in a folder, by the folder's inode.
 type Spot = (u64, u64, OsString);
@@ -126,7 +135,10 @@ impl ProtectedGuard {
     }
 
     /// Adds the files that are there to what `confinement` keeps from changes. There can be too many.
-    pub fn apply(&self, confinement: &mut Confinement) -> Result<(), TooManyProtected> {
+    pub fn apply(&self, confinement: &mut Confinement) -> Result<(), Unprotectable> {
+        if let Some((root, _)) = self.roots.iter().zip(&self.before).find(|(_, scan)| scan.is_cut_short) {
+            return Err(Unprotectable::TooLarge(root.clone()));
+        }
         let is_root = |path: &PathBuf| self.roots.contains(path);
         let is_file = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|meta| !meta.is_symlink());
         let pinned = self.before.iter().flat_map(|scan| &scan.git_dirs).filter(|path| !is_root(path));
@@ -135,7 +147,7 @@ impl ProtectedGuard {
         confinement.pinned = nearest(pinned.cloned().collect());
         confinement.protected = nearest(read_only.cloned().collect());
         if confinement.pinned.len() + confinement.protected.len() > MAX_MOUNTS {
-            return Err(TooManyProtected);
+            return Err(Unprotectable::TooMany);
         }
         Ok(())
     }
@@ -297,6 +309,19 @@ mod tests {
         let mut granted = Confinement { write: vec![root.clone(), root.join("AGENTS.md")], ..Confinement::default() };
         ProtectedGuard::new(&granted, Protection::default(), Arc::default()).apply(&mut granted).unwrap();
         assert!(!names(&granted.protected).contains(&"AGENTS.md".to_owned()));
+    }
+
+    #[test]
+    fn where_not_everything_can_be_looked_at_nothing_runs() {
+        let scratch = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(scratch.path()).unwrap();
+        write(&root, &[("a/1", ""), ("a/2", ""), ("b/c/.envrc", "")]);
+        let mut confinement = Confinement { write: vec![root.clone()], ..Confinement::default() };
+        let mut guard = ProtectedGuard::new(&confinement, Protection::default(), Arc::default());
+        for (bound, expected) in [(100, Ok(())), (3, Err(Unprotectable::TooLarge(root.clone())))] {
+            guard.before = vec![scan::scan_within(&root, &Protection::default(), bound)];
+            assert_eq!(guard.apply(&mut confinement), expected, "{bound}");
+        }
     }
 
     #[test]

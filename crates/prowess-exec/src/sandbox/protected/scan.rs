@@ -1,7 +1,7 @@
 //! Which protected files are in a folder?
 //!
-//! The folders nearest to the top come first. A workspace may be of any size, so a scan has bounds: what it does not
-//! reach is not protected, and it says so.
+//! The folders nearest to the top come first. A workspace may be of any size, so a scan has bounds, and it says whether it
+//! came to them.
 
 use std::collections::{HashSet, VecDeque};
 use std::ffi::OsString;
@@ -20,7 +20,7 @@ const MAX_DEPTH: usize = 12;
 const MAX_ENTRIES: usize = 1_000_000;
 
 /// How long it may take.
-const MAX_TIME: Duration = Duration::from_secs(2);
+const MAX_TIME: Duration = Duration::from_secs(5);
 
 /// The most of a file that is read.
 const MAX_BYTES: u64 = 256 * 1024;
@@ -47,6 +47,8 @@ pub(super) struct Scan {
     pub(super) git_dirs: Vec<PathBuf>,
     /// Whether it reached everything.
     pub(super) is_complete: bool,
+    /// Whether it was given up because there is too much.
+    pub(super) is_cut_short: bool,
 }
 
 /// A protected file or folder.
@@ -70,6 +72,11 @@ pub(super) enum Role {
 
 /// Looks for protected files below `root`, which is free of links.
 pub(super) fn scan(root: &Path, protection: &Protection) -> Scan {
+    scan_within(root, protection, MAX_ENTRIES)
+}
+
+/// The same with another bound on the names that are looked at.
+pub(super) fn scan_within(root: &Path, protection: &Protection, max_entries: usize) -> Scan {
     let mut walk = Walk {
         root,
         protection,
@@ -77,11 +84,11 @@ pub(super) fn scan(root: &Path, protection: &Protection) -> Scan {
         entries: 0,
         queue: VecDeque::from([(root.to_owned(), 0)]),
         looked_at: HashSet::new(),
-        scan: Scan { found: Vec::new(), git_dirs: Vec::new(), is_complete: true },
+        scan: Scan { found: Vec::new(), git_dirs: Vec::new(), is_complete: true, is_cut_short: false },
     };
     while let Some((folder, depth)) = walk.queue.pop_front() {
-        if walk.entries > MAX_ENTRIES || Instant::now() > walk.until {
-            walk.scan.is_complete = false;
+        if walk.entries > max_entries || Instant::now() > walk.until {
+            (walk.scan.is_complete, walk.scan.is_cut_short) = (false, true);
             break;
         }
         walk.folder(&folder, depth);
