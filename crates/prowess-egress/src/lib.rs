@@ -71,7 +71,7 @@ pub use ask::{Answer, Answering, AskNobody, Asker, HostQuestion, Lifetime};
 pub use audit::{AuditSink, ConnectionRecord, Flushing, Outcome, Progress, Protocol, Refusal};
 pub use environment::environment;
 pub use limits::Limits;
-pub use names::{LookingUp, Lookup, Names, SystemLookup};
+pub use names::{Dialing, LookingUp, Lookup, Names, OwnLoopback, SystemLookup};
 pub use outlet::{CommandContext, Forward, Outlet, ProxyListener};
 pub use token::Token;
 

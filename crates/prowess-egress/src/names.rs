@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -29,6 +29,13 @@ impl Lookup for SystemLookup {
         Box::pin(async move { Ok(tokio::net::lookup_host((name, 0)).await?.map(|address| address.ip()).collect()) })
     }
 }
+
+/// The future of a connection, or of nothing if there is nobody to connect to.
+pub type Dialing = Pin<Box<dyn Future<Output = Option<TcpStream>> + Send>>;
+
+/// Connects to a port of the loopback device that the command sees, or of those that it may see besides. A command with a
+/// network of its own means that by `localhost`, and not the loopback device of this machine.
+pub type OwnLoopback = Arc<dyn Fn(u16) -> Dialing + Send + Sync>;
 
 /// A lookup, and stand-ins for some hosts.
 #[derive(Clone)]

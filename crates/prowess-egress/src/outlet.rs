@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use crate::ask::{AskNobody, Asker};
 use crate::audit::{AuditSink, Outcome, Refusal};
 use crate::limits::Limits;
-use crate::names::Names;
+use crate::names::{Names, OwnLoopback};
 use crate::serve::{direct, serve, turn_away};
 use crate::state::CommandState;
 use crate::stream::Stream;
@@ -37,6 +37,8 @@ pub struct CommandContext {
     pub audit: Arc<dyn AuditSink>,
     /// How names are looked up.
     pub names: Names,
+    /// Where `localhost` leads first. Nowhere unless set.
+    pub own_loopback: Option<OwnLoopback>,
     /// The bounds.
     pub limits: Limits,
     /// What clients have to send, if others can reach the listener.
@@ -56,6 +58,7 @@ impl CommandContext {
             asker: Arc::new(AskNobody),
             audit: Arc::new(audit),
             names: Names::default(),
+            own_loopback: None,
             limits: Limits::default(),
             token: None,
             hint: None,

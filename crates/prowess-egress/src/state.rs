@@ -107,7 +107,11 @@ impl CommandState {
         if self.bytes.load(Ordering::Relaxed) >= self.context.limits.command_bytes {
             return Err(Refusal::TooManyBytes("the command").into());
         }
-        let answered = if self.is_covered(host, port) {
+        let is_covered = self.is_covered(host, port);
+        if !is_covered && let Some(stream) = self.own(host, port).await {
+            return reach(stream, draft);
+        }
+        let answered = if is_covered {
             None
         } else {
             tokio::select! {
@@ -123,10 +127,19 @@ impl CommandState {
             Found::StandIn(address) => vec![address],
             Found::Addresses(ips) => self.checked(&ips, port, answered.as_ref())?,
         };
-        let (stream, address) = connect(&addresses, deadline).await?;
-        stream.set_nodelay(true)?;
-        draft.reached(address);
-        Ok(Stream::Tcp(stream))
+        match connect(&addresses, deadline).await {
+            Ok(stream) => reach(stream, draft),
+            // A rule for `localhost` means this machine. If nobody listens here, the command may mean itself.
+            Err(stop) => reach(self.own(host, port).await.ok_or(stop)?, draft),
+        }
+    }
+
+    /// The command's own loopback device, if `host` can mean it and somebody listens there.
+    async fn own(&self, host: &Host, port: u16) -> Option<TcpStream> {
+        let dial = self.context.own_loopback.as_ref().filter(|_| host.is_local())?;
+        let stream = dial(port).await?;
+        stream.set_nonblocking(true).ok()?;
+        TcpStream::from_std(stream).ok()
     }
 
     fn is_covered(&self, host: &Host, port: u16) -> bool {
@@ -159,14 +172,21 @@ impl CommandState {
     }
 }
 
+/// Takes a connection over, and writes down where it leads.
+fn reach(stream: TcpStream, draft: &mut Draft) -> Result<Stream, Stop> {
+    stream.set_nodelay(true)?;
+    draft.reached(stream.peer_addr()?);
+    Ok(Stream::Tcp(stream))
+}
+
 /// Connects to the first address that answers. Each gets an equal share of the time that is left.
-async fn connect(addresses: &[SocketAddr], deadline: Instant) -> Result<(TcpStream, SocketAddr), Stop> {
+async fn connect(addresses: &[SocketAddr], deadline: Instant) -> Result<TcpStream, Stop> {
     let mut last = Stop::Failed("the name has no address".to_owned());
     for (i, address) in addresses.iter().enumerate() {
         let others = u32::try_from(addresses.len() - i).unwrap_or(1);
         let share = deadline.saturating_duration_since(Instant::now()) / others;
         match tokio::time::timeout(share, TcpStream::connect(address)).await {
-            Ok(Ok(stream)) => return Ok((stream, *address)),
+            Ok(Ok(stream)) => return Ok(stream),
             Ok(Err(error)) => last = Stop::Failed(format!("{address}: {error}")),
             Err(_) => last = Stop::Failed(format!("{address}: no connection in time")),
         }

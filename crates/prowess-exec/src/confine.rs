@@ -15,6 +15,8 @@
 mod calls;
 mod channel;
 #[cfg(target_os = "linux")]
+mod dial;
+#[cfg(target_os = "linux")]
 mod files;
 #[cfg(target_os = "linux")]
 mod mounts;
@@ -28,6 +30,8 @@ mod powers;
 use std::convert::Infallible;
 use std::ffi::OsString;
 use std::io;
+#[cfg(target_os = "linux")]
+use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -39,6 +43,8 @@ use serde::{Deserialize, Serialize};
 use crate::sandbox::OwnView;
 use crate::sandbox::{Confinement, Cwd, Order, REFUSED_EXIT, Refused, cgroup};
 use channel::Channel;
+#[cfg(target_os = "linux")]
+pub(crate) use dial::Dial;
 
 /// Where terminals are.
 const TERMINALS: &str = "/dev/pts";
@@ -51,6 +57,9 @@ pub const VERB: &str = "__confine";
 
 /// The argument that makes it join a control group and become another program.
 pub(crate) const JOIN_VERB: &str = "__join";
+
+/// The argument that makes it connect to a program in the network of a run, and hand over the socket.
+pub(crate) const DIAL_VERB: &str = "__dial";
 
 /// The argument that makes it try out the namespaces of a run, and print an [`Attempt`].
 pub(crate) const TRY_VERB: &str = "__namespaces";
@@ -80,6 +89,8 @@ pub fn run_if_asked() {
         confine();
     } else if verb == JOIN_VERB {
         join(args);
+    } else if verb == DIAL_VERB {
+        dial(args);
     } else if verb == TRY_VERB {
         println!("{}", serde_json::to_string(&try_namespaces()).unwrap_or_default());
         std::process::exit(0)
@@ -144,6 +155,20 @@ fn join(mut args: impl Iterator<Item = OsString>) -> ! {
         Err(error) => Refused::new("limits", format!("the control group of the run cannot be joined: {error}")),
     };
     refuse(open_channel(), &refused)
+}
+
+/// Connects to where the arguments say. The parent takes silence for a refusal.
+fn dial(args: impl Iterator<Item = OsString>) -> ! {
+    #[cfg(target_os = "linux")]
+    if let (channel, Some(dial)) = (open_channel(), Dial::parse(args))
+        && let Ok(socket) = dial.connect()
+        && channel.send(&[0], &[socket.as_fd()]).is_ok()
+    {
+        std::process::exit(0)
+    }
+    #[cfg(not(target_os = "linux"))]
+    drop(args);
+    std::process::exit(REFUSED_EXIT)
 }
 
 fn open_channel() -> Channel {

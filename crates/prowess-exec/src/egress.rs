@@ -12,6 +12,7 @@ use prowess_policy::{Answer, Permit};
 use crate::approver::{Approver, Offer, ToolQuestion, unanswered};
 use crate::exec::Exec;
 use crate::leases::{Holder, Leases};
+use crate::loopback::SessionNetwork;
 use crate::sandbox::PROXY_PORT;
 
 /// What the body of a refusal says besides the reason.
@@ -37,6 +38,16 @@ pub struct Egress {
     pub context: CommandContext,
     /// What its proxy did not let through.
     pub refusals: Refusals,
+    /// Where the run's own network is listed.
+    pub(crate) network: Option<SessionNetwork>,
+}
+
+impl Egress {
+    /// A proxy that serves what `context` allows, in a network that no other run sees.
+    #[must_use]
+    pub fn new(context: CommandContext) -> Self {
+        Self { context, refusals: Refusals::default(), network: None }
+    }
 }
 
 /// Connections that the proxy of a run refused, in words.
@@ -71,6 +82,8 @@ pub(crate) fn egress(permit: &Permit, exec: &Exec, holder: Holder) -> Egress {
     context.rules.clone_from(&permit.lease().hosts);
     context.hint = Some(HINT.to_owned());
     context.names = exec.names.clone();
+    let network = exec.network_of(&binding.session);
+    context.own_loopback = Some(network.loopback());
     let asker = HostAsker {
         command: binding.command.clone(),
         approver: Arc::clone(&exec.approver),
@@ -82,7 +95,7 @@ pub(crate) fn egress(permit: &Permit, exec: &Exec, holder: Holder) -> Egress {
         let asker = Arc::clone(&asker);
         async move { asker.ask(&question).await }
     });
-    Egress { context, refusals }
+    Egress { context, refusals, network: Some(network) }
 }
 
 /// Asks people about hosts while a connection is held.

@@ -28,6 +28,7 @@ use crate::job::{Handle, Input, Leftovers, Runner, Start};
 use crate::launch::{Bounds, Launch, Warrant};
 use crate::leases::{Holder, Leases};
 use crate::lookup::Disk;
+use crate::loopback::{SessionNetwork, SessionNetworks};
 use crate::remote::{Remote, check_here};
 use crate::remotes::{git_config, remotes};
 use crate::rules::rules;
@@ -72,6 +73,7 @@ pub struct Exec {
     /// What this machine can do.
     survey: Arc<Survey>,
     temporary: SessionTmp,
+    networks: SessionNetworks,
 }
 
 /// What differs between those who start commands.
@@ -146,6 +148,7 @@ impl Exec {
             remote: None,
             approved_files: Arc::default(),
             temporary: SessionTmp::default(),
+            networks: SessionNetworks::default(),
         }
     }
 
@@ -153,6 +156,11 @@ impl Exec {
     pub fn set_helper(&mut self, helper: PathBuf) {
         self.survey = Arc::new(Survey::with_helper(helper.clone()));
         self.helper = helper;
+    }
+
+    /// The networks of the commands that run in `session`.
+    pub(crate) fn network_of(&self, session: &str) -> SessionNetwork {
+        self.networks.of(session, &self.helper)
     }
 
     /// Finds out what `call` means and whether it may run. Looks at the disk and hashes files, so it blocks.
@@ -353,6 +361,7 @@ impl Exec {
             git_config,
             skill: owner.map(|skill| skill.name.clone()),
             declared: owner.map(|skill| skill.declared.clone().seen_from(&setting.workspace)).unwrap_or_default(),
+            served: self.network_of(&setting.session).ports(),
             open_network: setting.grants().network,
             held: owner.iter().fold(held, |held, skill| held.and(&skill.pinned.clone().seen_from(&setting.workspace))),
         })

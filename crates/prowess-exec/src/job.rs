@@ -18,6 +18,7 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::{Notify, Semaphore, mpsc, oneshot, watch};
 
 use self::family::Census;
+pub(crate) use self::family::{network_of, process_numbers};
 use self::table::Table;
 pub use self::task::{News, Then};
 use self::task::{Order, Task};

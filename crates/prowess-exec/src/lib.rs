@@ -17,6 +17,7 @@ pub mod keys;
 pub mod launch;
 pub mod leases;
 pub mod lookup;
+mod loopback;
 pub mod output;
 pub mod process_tool;
 pub mod remote;

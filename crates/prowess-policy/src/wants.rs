@@ -42,6 +42,8 @@ pub struct Ground {
     pub skill: Option<String>,
     /// What that skill declares that its commands use.
     pub declared: Lease,
+    /// Ports at which commands of its session listen. The proxy leads there without a lease.
+    pub served: Vec<u16>,
     /// Whether the operator gave it the whole network.
     pub open_network: bool,
     /// The leases.
@@ -74,6 +76,9 @@ pub(crate) fn wants(
         wanted.hosts.clear();
     }
     wanted.keeps_running |= objections.iter().any(in_background);
+    // A command with a part in the background may start what it connects to. If it does not, the proxy asks.
+    let is_own = |rule: &HostRule| wanted.keeps_running || rule.ports().iter().all(|port| ground.served.contains(port));
+    wanted.hosts.retain(|rule| !rule.is_local() || !is_own(rule));
     // A directory to work in is one to change: that is what commands do where they run.
     let is_open = ground.writable.is_empty() || ground.writable.iter().any(|place| cwd.starts_with(place));
     if !is_open && !ground.is_own_tmp(cwd) && !wanted.writes.iter().any(|one| cwd.starts_with(one)) {

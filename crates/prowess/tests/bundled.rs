@@ -80,6 +80,18 @@ fn first_commands(skill: &Skill) -> String {
     block.replace("{baseDir}", &skill.dir().to_string_lossy())
 }
 
+/// What a user would do next, and what has to be in the answer, where the first commands alone show too little.
+fn followed_by(skill: &Skill) -> &'static [(&'static str, &'static str)] {
+    match skill.name.as_str() {
+        "tmux" => &[
+            ("tmux -L agent send-keys -t '=build:' 'echo $((6 * 7)) > answer' Enter; sleep 1; cat answer", "42"),
+            ("tmux -L agent list-sessions", "build: 1 windows"),
+            ("tmux -L agent kill-server && echo ended", "ended"),
+        ],
+        _ => &[],
+    }
+}
+
 /// The ready skills that come with prowess, in an empty home.
 fn view(tree: &Tree) -> View {
     let path = format!("{}:{}", tree.path("trusting").display(), std::env::var("PATH").unwrap_or_default());
@@ -134,6 +146,11 @@ async fn the_first_commands_of_every_ready_skill_work() {
         assert!(asked.iter().all(|one| of_skill.contains(one)), "{}: {asked:?}, declared {of_skill:?}", skill.name);
         if !hosts.is_empty() {
             assert!(text.contains("sunny +21C"), "{}: {text}", skill.name);
+        }
+        for (command, expected) in followed_by(skill) {
+            let call = ExecCall { command: (*command).to_owned(), ..ExecCall::default() };
+            let text = exec.run(&call, &setting).await.text();
+            assert!(text.contains(expected), "{}: {command}: {text}", skill.name);
         }
     }
 }

@@ -154,12 +154,12 @@ fn programs(confinement: &Confinement, level: u8) -> Result<[BpfProgram; 2], sec
     let answer = SeccompAction::Errno(libc::EPERM.unsigned_abs());
     // Calls in another processor's numbering end the process.
     let filter = SeccompFilter::new(forbidden(confinement, level)?, SeccompAction::Allow, answer, arch)?;
-    Ok([special_answers(), filter.try_into()?])
+    Ok([special_answers(confinement), filter.try_into()?])
 }
 
 /// The calls that are answered with something else than "not permitted". A filter of its own, because the compiler knows
 /// one answer for all.
-fn special_answers() -> BpfProgram {
+fn special_answers(confinement: &Confinement) -> BpfProgram {
     const LOAD_NUMBER: u16 = 0x20;
     const JUMP_IF_EQUAL: u16 = 0x15;
     const JUMP_IF_AT_LEAST: u16 = 0x35;
@@ -170,17 +170,19 @@ fn special_answers() -> BpfProgram {
     const SECOND: u32 = 0x4000_0000;
     let absent = ERRNO | libc::ENOSYS.unsigned_abs();
     let number = |call: c_long| u32::try_from(call).unwrap_or(u32::MAX);
+    // Without a network namespace, the session is what tells the parent which processes belong to the run. Nobody leaves
+    // it; everybody may believe so.
+    let setsid = if confinement.proxy == Proxy::None { ERRNO } else { ALLOW };
     [
         (LOAD_NUMBER, 0, 0, 0),
         (JUMP_IF_AT_LEAST, 4, 0, SECOND),
         // Their flags are in memory, where no filter can look. Programs fall back to `clone` and `openat`.
         (JUMP_IF_EQUAL, 3, 0, number(libc::SYS_clone3)),
         (JUMP_IF_EQUAL, 2, 0, number(libc::SYS_openat2)),
-        // Nobody leaves the session of the run; everybody may believe so.
         (JUMP_IF_EQUAL, 2, 0, number(libc::SYS_setsid)),
         (RETURN, 0, 0, ALLOW),
         (RETURN, 0, 0, absent),
-        (RETURN, 0, 0, ERRNO),
+        (RETURN, 0, 0, setsid),
     ]
     .map(|(code, jt, jf, k)| sock_filter { code, jt, jf, k })
     .into()

@@ -3,7 +3,8 @@
 //! The one file with `unsafe`: only this can turn the number of an inherited descriptor into something owned.
 
 use std::io::{Read, Write};
-use std::os::fd::AsFd;
+#[cfg(target_os = "linux")]
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -55,18 +56,26 @@ impl Channel {
     /// Gives the parent the sockets at which the run will look for a proxy.
     #[cfg(target_os = "linux")]
     pub(super) fn hand_over(&self, sockets: &super::network::Sockets) -> Result<(), Refused> {
-        use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
         let forwards = &sockets.forwards;
         let fds: Vec<_> =
             [sockets.proxy.as_fd()].into_iter().chain(forwards.iter().map(|(_, socket)| socket.as_fd())).collect();
         let count = u8::try_from(forwards.len()).unwrap_or(u8::MAX);
-        let words: Vec<u8> = [LISTENER, count].into_iter().chain(forwards.iter().map(|(place, _)| *place)).collect();
+        let mut words = vec![LISTENER];
+        words.extend(sockets.namespace.to_le_bytes());
+        words.push(count);
+        words.extend(forwards.iter().map(|(place, _)| *place));
+        self.send(&words, &fds)
+            .map_err(|error| Refused::new("sandbox", format!("the proxy's socket cannot be handed over: {error}")))
+    }
+
+    /// Sends descriptors, at most [`MAX_SOCKETS`] and one, with some bytes.
+    #[cfg(target_os = "linux")]
+    pub(super) fn send(&self, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> rustix::io::Result<()> {
+        use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
         let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_SOCKETS + 1))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
-        ancillary.push(SendAncillaryMessage::ScmRights(&fds));
-        let sent = sendmsg(&self.0, &[std::io::IoSlice::new(&words)], &mut ancillary, SendFlags::empty());
-        sent.map(drop)
-            .map_err(|error| Refused::new("sandbox", format!("the proxy's socket cannot be handed over: {error}")))
+        ancillary.push(SendAncillaryMessage::ScmRights(fds));
+        sendmsg(&self.0, &[std::io::IoSlice::new(bytes)], &mut ancillary, SendFlags::empty()).map(drop)
     }
 
     /// Tells the parent why nothing was started.

@@ -3,9 +3,13 @@
 //! The run gets a network namespace of its own, with a loopback device and nothing else. In it the helper opens a socket
 //! that listens, and hands it to the parent. A socket belongs to the namespace in which it was made, so the parent
 //! accepts connections from inside although it stays outside. The run itself reaches nothing else, whatever it tries.
+//!
+//! No process of a run can leave this namespace, and no other can enter it. Its number tells the parent which processes
+//! belong to the run, whatever session they have moved to.
 
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
+use std::os::unix::fs::MetadataExt;
 
 use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, recv, sendto, socket};
@@ -15,6 +19,8 @@ use crate::sandbox::{Confinement, MAX_SOCKETS, NamedHost, PROXY_PORT, Proxy, Ref
 
 /// The sockets of the proxy in the network of a run.
 pub(super) struct Sockets {
+    /// The number of the network namespace.
+    pub(super) namespace: u64,
     /// Where programs look for the proxy.
     pub(super) proxy: TcpListener,
     /// Where programs that know no proxy look for their hosts, each with its place among those that were asked for.
@@ -32,6 +38,9 @@ pub(super) fn separate(confinement: &Confinement) -> Result<Option<Sockets>, Ref
             raise_loopback().map_err(|error| refused("the loopback device cannot be started", &error))?;
         }
     }
+    let namespace = std::fs::metadata("/proc/self/ns/net")
+        .map_err(|error| refused("the network namespace of the run cannot be identified", &error))?
+        .ino();
     let proxy = TcpListener::bind((Ipv4Addr::LOCALHOST, PROXY_PORT))
         .map_err(|error| refused("the socket for the proxy cannot be opened", &error))?;
     // Inside bubblewrap, low ports cannot be opened. Programs that know the proxy need none of these.
@@ -39,7 +48,7 @@ pub(super) fn separate(confinement: &Confinement) -> Result<Option<Sockets>, Ref
         .take(MAX_SOCKETS)
         .zip(0..)
         .filter_map(|((_, address, port), place)| Some((place, TcpListener::bind((address, port)).ok()?)));
-    Ok(Some(Sockets { proxy, forwards: forwards.collect() }))
+    Ok(Some(Sockets { namespace, proxy, forwards: forwards.collect() }))
 }
 
 /// Whether this thread can have a network of its own. It has one afterwards.

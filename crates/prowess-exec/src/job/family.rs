@@ -1,7 +1,7 @@
 //! The family: which processes belong to a run, and how are all of them told to end?
 //!
-//! A run is one process, the leader, and everything that came of it: its session, its group, and whoever descends from
-//! a member, even after moving to a session of its own. Members are remembered with the time they began, so that one
+//! A run is one process, the leader, and everything that came of it: its session, its group, its network namespace if it
+//! has one, and every descendant of a member, even after moving to a session of its own. Members are remembered with the time they began, so that one
 //! who loses its parent is still known, and a stranger with the same number is not taken for it. The leader is not
 //! reaped before the family is gone: its number cannot be given to a stranger while we use it.
 
@@ -49,6 +49,8 @@ impl Census {
 #[derive(Debug)]
 pub(super) struct Family {
     leader: Pid,
+    /// The number of the network namespace that only they are in.
+    namespace: Option<u64>,
     known: HashSet<(i32, u64)>,
     gone: bool,
 }
@@ -56,7 +58,13 @@ pub(super) struct Family {
 impl Family {
     /// The family that will come of `leader`.
     pub(super) fn of(leader: Pid) -> Self {
-        Self { leader, known: HashSet::new(), gone: false }
+        Self { leader, namespace: None, known: HashSet::new(), gone: false }
+    }
+
+    /// They have the network namespace with this number to themselves. A socket of it has to stay open for as long as
+    /// they are looked after, or the kernel could give the number to another.
+    pub(super) fn live_in(&mut self, namespace: u64) {
+        self.namespace = Some(namespace);
     }
 
     /// Nobody has to be looked after any more.
@@ -77,7 +85,14 @@ impl Family {
     #[cfg(target_os = "linux")]
     pub(super) fn alive(&mut self, list: &[Entry]) -> Vec<Pid> {
         let leader = self.leader.as_raw_nonzero().get();
-        let mut members: HashSet<i32> = HashSet::new();
+        let began = list.iter().find(|entry| entry.pid == self.leader).map_or(0, |entry| entry.began);
+        let is_inside = |entry: &&Entry| {
+            entry.began >= began
+                && self.namespace.is_some()
+                && network_of(entry.pid.as_raw_nonzero().get()) == self.namespace
+        };
+        let mut members: HashSet<i32> =
+            list.iter().filter(is_inside).map(|entry| entry.pid.as_raw_nonzero().get()).collect();
         let mut grown = true;
         while std::mem::take(&mut grown) {
             for entry in list {
@@ -114,15 +129,25 @@ impl Drop for Family {
 #[cfg(target_os = "linux")]
 fn processes() -> Vec<Entry> {
     use std::io::Read as _;
-    let Ok(folder) = std::fs::read_dir("/proc") else { return Vec::new() };
-    let numbers = folder.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     let mut line = [0; 1024];
     let entry = |pid: i32| {
         let length = std::fs::File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut line).ok()?;
         // A process chooses its own name, which need not be text. That must not hide it.
         parse(&String::from_utf8_lossy(&line[..length]))
     };
-    numbers.filter_map(entry).collect()
+    process_numbers().filter_map(entry).collect()
+}
+
+/// The numbers of all processes. Where the system does not list them, none.
+pub(crate) fn process_numbers() -> impl Iterator<Item = i32> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// The number of the network namespace of a process, if this process may look at it.
+pub(crate) fn network_of(process: i32) -> Option<u64> {
+    use std::os::unix::fs::MetadataExt as _;
+    std::fs::metadata(format!("/proc/{process}/ns/net")).ok().map(|entry| entry.ino())
 }
 
 #[cfg(not(target_os = "linux"))]

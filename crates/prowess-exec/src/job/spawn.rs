@@ -20,6 +20,7 @@ use super::family::Family;
 use super::{Input, StartError};
 use crate::egress::Refusals;
 use crate::launch::Launch;
+use crate::loopback::Listed;
 use crate::sandbox::{Cleanup, LISTENER, MAX_SOCKETS, NamedHost, ORDER_FD, Prepared, StopInside, read_report};
 use crate::terminal::{self, Terminal};
 
@@ -39,8 +40,27 @@ pub(super) struct Spawned {
     pub(super) cleanup: Cleanup,
     /// Ends what runs inside a container, where no signal of ours arrives.
     pub(super) stop: Option<StopInside>,
-    /// The proxy, for as long as the run lasts.
-    pub(super) outlet: Option<(Outlet, Refusals)>,
+    /// The way out, for as long as the run lasts.
+    pub(super) outlet: Option<OpenOutlet>,
+}
+
+/// The way out of a run.
+#[derive(Debug)]
+pub(super) struct OpenOutlet {
+    /// Its network, in the list of its session's.
+    listed: Option<Listed>,
+    outlet: Outlet,
+    refusals: Refusals,
+}
+
+impl OpenOutlet {
+    /// Closes it. Returns what was refused.
+    pub(super) async fn close(self) -> Vec<String> {
+        // The socket of the proxy is what keeps the number of the network from being another's.
+        drop(self.listed);
+        self.outlet.close().await;
+        self.refusals.list()
+    }
 }
 
 /// Our ends of a program's streams. Output and errors share one, so their order is the one they were written in.
@@ -121,9 +141,13 @@ pub(super) async fn spawn(launch: Launch) -> Result<Spawned, StartError> {
         if let Some(refused) = read_report(&report) {
             return Err(StartError::Refused(refused));
         }
+        if let Some(sockets) = &sockets {
+            spawned.family.live_in(sockets.namespace);
+        }
         if let (Some(sockets), Some(egress)) = (sockets, egress) {
+            let listed = egress.network.map(|network| network.list(sockets.namespace));
             let outlet = sockets.serve(&hosts, egress.context).map_err(StartError::Helper)?;
-            spawned.outlet = Some((outlet, egress.refusals));
+            spawned.outlet = Some(OpenOutlet { listed, outlet, refusals: egress.refusals });
         }
     }
     Ok(spawned)
@@ -168,6 +192,8 @@ struct Heard {
 
 /// The sockets of the proxy.
 struct ProxySockets {
+    /// The number of the network namespace that they belong to.
+    namespace: u64,
     proxy: OwnedFd,
     /// Those for programs that know no proxy, each with its place among the run's [`NamedHost`]s.
     forwards: Vec<(usize, OwnedFd)>,
@@ -219,8 +245,18 @@ fn first_words(helper: &UnixStream) -> io::Result<(Vec<u8>, Option<ProxySockets>
     });
     let said = &bytes[..said.bytes];
     let mut fds = fds.into_iter().flatten();
-    let (Some(proxy), [LISTENER, count, rest @ ..]) = (fds.next(), said) else { return Ok((said.to_vec(), None)) };
+    let Some((proxy, (namespace, [count, rest @ ..]))) =
+        fds.next().zip(said.strip_prefix(&[LISTENER]).and_then(number))
+    else {
+        return Ok((said.to_vec(), None));
+    };
     let (places, rest) = rest.split_at_checked(usize::from(*count)).unwrap_or((rest, &[]));
     let forwards = places.iter().map(|place| usize::from(*place)).zip(fds).collect();
-    Ok((rest.to_vec(), Some(ProxySockets { proxy, forwards })))
+    Ok((rest.to_vec(), Some(ProxySockets { namespace, proxy, forwards })))
+}
+
+/// A number of eight bytes, least first, and what follows it.
+fn number(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let (number, rest) = bytes.split_first_chunk()?;
+    Some((u64::from_le_bytes(*number), rest))
 }

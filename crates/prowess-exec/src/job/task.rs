@@ -476,12 +476,14 @@ impl Life {
         let empty = if drained.text.is_empty() { self.empty.saturating_add(1) } else { 0 };
         let tail = self.task.output.tail();
         // Before anybody hears that it is over, nothing of it is left and its place is free.
-        let mut refused = Vec::new();
-        if let Some((outlet, refusals)) = self.task.spawned.outlet {
-            outlet.close().await;
-            refused = refusals.list();
+        let refused = match self.task.spawned.outlet {
+            Some(outlet) => outlet.close().await,
+            None => Vec::new(),
+        };
+        let mut cleanup = self.task.spawned.cleanup;
+        if self.task.leftovers == Leftovers::Keep && self.cause.is_none() {
+            cleanup.leave_processes();
         }
-        let cleanup = self.task.spawned.cleanup;
         let set_aside = tokio::task::spawn_blocking(move || cleanup.finish()).await.unwrap_or_default();
         drop(self.task.place);
         Outcome {

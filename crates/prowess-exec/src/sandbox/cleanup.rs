@@ -33,6 +33,14 @@ impl Cleanup {
         self.guard.take().map(|guard| guard.set_aside_files()).unwrap_or_default()
     }
 
+    /// Leaves the processes of the run alone that are still there, with the limits of their control group.
+    pub(crate) fn leave_processes(&mut self) {
+        if let Some(group) = self.cgroup.take() {
+            // It can be removed only if nobody is left in it, and then it should be.
+            let _ = fs::remove_dir(group);
+        }
+    }
+
     /// Looks after protected files until the run is over.
     pub fn guard(&mut self, guard: ProtectedGuard) {
         self.guard = Some(Arc::new(guard));

@@ -17,8 +17,9 @@ pub const ORDER_FD: i32 = 3;
 /// The longest order, in bytes, that a helper reads.
 pub const MAX_ORDER: usize = 1 << 20;
 
-/// The byte that comes with the socket of the proxy, before anything that a helper says. How many more sockets came with it
-/// follows, and for each of those its place among the sockets of [`NamedHost`](super::NamedHost)s.
+/// The byte that comes with the socket of the proxy, before anything that a helper says. The number of the network
+/// namespace follows in eight bytes, least first, then how many more sockets came with it, and for each of those its
+/// place among the sockets of [`NamedHost`](super::NamedHost)s.
 pub(crate) const LISTENER: u8 = 0;
 
 /// The exit code of a helper that refused.

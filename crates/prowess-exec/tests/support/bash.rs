@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use prowess_egress::CommandContext;
-use prowess_exec::egress::{Egress, Refusals};
+use prowess_exec::egress::Egress;
 use prowess_exec::exec::find_shell;
 use prowess_exec::job::{Handle, Input, Leftovers, Limits as JobLimits, Runner, Start, StartError};
 use prowess_exec::launch::{Bounds, Launch, Warrant};
@@ -127,7 +127,7 @@ pub(crate) fn launch(bash: &Bash, begin: &Begin) -> Launch {
     let request = Request { binding, shell: bash.shell.clone(), variables: Vec::new(), place: ProgramPlace::Here };
     let judgment = rules.judge(request, &Disk::new("/usr/bin:/bin", &cwd));
     let warrant = Warrant::new(judgment.permit().expect("everything is allowed"), env).expect("the same environment");
-    let egress = bash.egress.clone().map(|context| Egress { context, refusals: Refusals::default() });
+    let egress = bash.egress.clone().map(Egress::new);
     let confinement = bash.confinement.clone();
     let bounds = Bounds { confinement, limits: bash.limits, input: begin.input, egress };
     Launch::new(warrant, &bash.sandbox, bounds).expect("a launch")

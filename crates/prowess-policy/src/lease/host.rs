@@ -82,6 +82,15 @@ impl Host {
         }
     }
 
+    /// Whether it means the machine of whoever asks: `localhost`, a loopback address, or the unspecified one.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        match self {
+            Self::Name(name) => name == "localhost",
+            Self::Ip(ip) => ip.is_loopback() || ip.is_unspecified(),
+        }
+    }
+
     /// `host:port`, with brackets around IPv6.
     #[must_use]
     pub fn with_port(&self, port: u16) -> String {
@@ -335,6 +344,18 @@ impl HostRule {
     #[must_use]
     pub fn covers(&self, host: &Host, port: u16) -> bool {
         self.ports.binary_search(&port).is_ok() && self.host.covers(host)
+    }
+
+    /// Whether every host that it covers is the machine of whoever asks.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        match &self.host {
+            HostPattern::Localhost => true,
+            HostPattern::Block(block) => {
+                block.is_loopback() || block.prefix == bits_of(block.address) && block.address.is_unspecified()
+            }
+            HostPattern::Name(_) | HostPattern::Below(_) => false,
+        }
     }
 
     /// Whether this rule covers everything that `other` covers.
