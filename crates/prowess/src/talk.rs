@@ -63,7 +63,7 @@ impl Talk {
             seconds: args.timeout,
             act: if args.act { Act::Run } else { Act::Show },
             reads: if args.yes_read_only { Reads::Run } else { Reads::Asked },
-            extra: None,
+            extra: started_in(&view.context),
         };
         let mut talk = Self {
             globals: globals.clone(),
@@ -254,6 +254,21 @@ fn check_workspace(globals: &Globals, context: &Context) -> Result<(), Failure> 
     let path = context.workspace.display();
     Err(Failure::input(format!("the workspace {path} does not exist"))
         .hint(format!("create it with: prowess setup --workspace {path}")))
+}
+
+/// What the model should know of where the user is, unless that is its own folder, or none to work in.
+fn started_in(context: &Context) -> Option<String> {
+    let cwd = context.locations.cwd.canonicalize().ok()?;
+    let is_own = context.workspace.canonicalize().is_ok_and(|workspace| cwd.starts_with(workspace));
+    // A folder that contains the home is no place to work in.
+    let is_wide = context.locations.os_home.canonicalize().is_ok_and(|home| home.starts_with(&cwd));
+    (!is_own && !is_wide).then(|| {
+        format!(
+            "The user started this conversation in {}. If the request is about files there, use that folder: as \
+             `workdir` of a command, and in absolute paths of files. The user is asked once.",
+            prowess_policy::shown(&cwd.to_string_lossy())
+        )
+    })
 }
 
 /// The system prompt that a new conversation would begin with.

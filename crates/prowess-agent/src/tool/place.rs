@@ -10,7 +10,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use prowess_exec::leases::{Holder, Leases};
 use prowess_exec::sandbox::ApprovedFiles;
+use prowess_policy::lease::Lease;
 use prowess_policy::protected::{GIT, Protection, is_git_dir};
 use prowess_skills::Skill;
 use rustix::fs::{Mode, OFlags};
@@ -33,6 +35,8 @@ pub(crate) struct Fences {
     pub(crate) outside: Outside,
     /// What of the workspace acts later, outside the sandbox.
     pub(crate) protection: Protection,
+    /// What people allowed beyond the workspace.
+    pub(crate) leases: Leases,
     /// What a person let a tool write, so that no command is blamed for it.
     pub(crate) approved: Arc<ApprovedFiles>,
 }
@@ -169,6 +173,11 @@ impl Fences {
         if is_inside || scope.skills.around(asked, &opened.real).is_some() {
             return Standing::Free;
         }
+        let Lease { reads, writes, .. } = self.held(scope);
+        let is_leased = reads.iter().chain(&writes).any(|folder| is_in(&opened.real, folder));
+        if is_leased && !is_shared_secret(&opened.metadata) && self.outside == Outside::Ask {
+            return Standing::Free;
+        }
         self.elsewhere(&opened.real, scope.workspace)
     }
 
@@ -177,18 +186,29 @@ impl Fences {
         if self.hides(real, std::fs::metadata(real).ok().as_ref()) {
             return Standing::Refused(kept_out(real));
         }
+        let mut root = scope.workspace.to_owned();
         if !is_in(real, scope.workspace) {
-            return self.elsewhere(real, scope.workspace);
+            let leased = self.held(scope).writes.into_iter().find(|folder| is_in(real, folder));
+            let Some(leased) = leased.filter(|_| self.outside == Outside::Ask) else {
+                return self.elsewhere(real, scope.workspace);
+            };
+            root = leased;
         }
         if let Some(skill) = scope.skills.around(real, real) {
             return Standing::Ask(format!("it belongs to the skill `{}`, and skills steer the agent", skill.name));
         }
-        let inside = scope.workspace.canonicalize().ok();
-        let inside = inside.and_then(|workspace| real.strip_prefix(workspace).ok()).unwrap_or(real);
+        let root = root.canonicalize().ok();
+        let inside = root.and_then(|root| real.strip_prefix(root).ok()).unwrap_or(real);
         match self.decides(inside, real) {
             Some(what) => Standing::Ask(format!("{} is {what}", real.display())),
             None => Standing::Free,
         }
+    }
+
+    /// What the agent may use beyond its workspace in this conversation. A file of leases that cannot be read gives nothing.
+    fn held(&self, scope: &Scope<'_>) -> Lease {
+        let holder = Holder { agent: scope.agent.to_owned(), session: scope.session.to_owned(), skill: None };
+        self.leases.held(&holder).unwrap_or_default()
     }
 
     /// What a file is that decides what later commands do; `inside` is the path of `real` seen from the workspace.
@@ -263,7 +283,7 @@ mod tests {
 
     use prowess_policy::protected::Protection;
 
-    use super::{Fences, Outside, absolute, is_shared_secret, settle};
+    use super::{Fences, Leases, Outside, absolute, is_shared_secret, settle};
 
     #[test]
     fn a_path_is_seen_from_the_workspace() {
@@ -296,6 +316,7 @@ mod tests {
             hidden: Vec::new(),
             outside: Outside::Ask,
             protection: Protection::default(),
+            leases: Leases::in_state_dir(root.path()),
             approved: Arc::default(),
         };
         for folder in ["store/objects", "store/refs", "half/objects"] {

@@ -25,6 +25,7 @@ pub fn standard(exec: Arc<Exec>, setting: Setting, settings: &ToolSettings) -> V
         hidden: hidden(&exec, &setting),
         outside: settings.outside(),
         protection: Protection::new(&setting.settings.protected),
+        leases: exec.leases.clone(),
         approved: Arc::clone(&exec.approved_files),
     });
     // Only where it can be looked after may a command go on by itself.

@@ -1,8 +1,12 @@
 //! Reading, writing and editing files.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::PathBuf;
 
 use prowess_agent::event::{Event, How};
+use prowess_exec::leases::Holder;
+use prowess_policy::Answer;
+use prowess_policy::lease::Lease;
 use serde_json::{Value, json};
 
 use crate::workshop::{Person, Turn, Workshop, write};
@@ -155,6 +159,38 @@ async fn outside_the_workspace_a_person_is_asked() {
     }
     assert!(!shop.call(&turn, "read", json!({"path": shop.manual("weather")})).await.is_error);
     assert_eq!(turn.person.times(), 0);
+}
+
+#[tokio::test]
+async fn a_leased_folder_is_open_to_the_tools_except_for_its_protected_files() {
+    let shop = Workshop::new();
+    let app = shop.root().join("home/src/app");
+    let reference = shop.root().join("home/reference");
+    write(&app.join("main.py"), "print(1)");
+    write(&reference.join("notes"), "hello");
+    let lease = Lease { reads: vec![reference.clone()], writes: vec![app.clone()], ..Lease::default() };
+    let holder = Holder { agent: "main".to_owned(), session: "test".to_owned(), skill: None };
+    shop.exec.leases.keep_answer(&holder, lease, Answer::Session).expect("kept");
+    let turn = Turn::with(Person::unwilling());
+    let write_to = |path: PathBuf| json!({"path": path, "content": "x"});
+    for (tool, arguments) in [
+        ("read", json!({"path": app.join("main.py")})),
+        ("read", json!({"path": reference.join("notes")})),
+        ("write", write_to(app.join("new/file"))),
+    ] {
+        let result = shop.call(&turn, tool, arguments).await;
+        assert!(!result.is_error, "{tool}: {}", result.text());
+    }
+    assert_eq!(turn.person.times(), 0, "they are leased");
+    for path in
+        [app.join(".envrc"), app.join(".git/config"), reference.join("notes"), shop.root().join("home/src/other")]
+    {
+        let result = shop.call(&turn, "write", write_to(path.clone())).await;
+        assert!(result.is_error, "{}", path.display());
+    }
+    assert_eq!(turn.person.times(), 4, "each is asked about");
+    let other = Turn { session: "other".to_owned(), ..Turn::with(Person::unwilling()) };
+    assert!(shop.call(&other, "read", json!({"path": app.join("main.py")})).await.is_error, "another conversation");
 }
 
 #[tokio::test]
