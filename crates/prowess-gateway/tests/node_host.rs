@@ -126,6 +126,32 @@ async fn the_machines_own_word_is_the_last() {
     room.running.end().await;
 }
 
+/// Without rules the sandbox decides, as on the gateway's own machine.
+#[tokio::test]
+async fn a_machine_without_rules_runs_what_stays_in_its_sandbox() {
+    let survey = prowess_exec::sandbox::Survey::with_helper(machine::helper());
+    if !survey.network().works || !survey.view().works {
+        eprintln!("skipped: {}, {}", survey.network().what, survey.view().what);
+        return;
+    }
+    let room = demo_room().await;
+    let machine = Machine::join(&room, Tree::new().dir(".openclaw/workspace")).await;
+    let operator = room.operator().await;
+    let said = async |text: &str| invoke(&operator, &machine.id, "system.run", shell(text)).await;
+    let made = said("for i in 1 2; do echo line $i; done > made; cat made").await.expect("it stays inside");
+    assert_eq!(made["stdout"], "line 1\nline 2\n");
+    assert!(machine.path(".openclaw/workspace/made").exists());
+    for text in ["curl -sS http://weather.test/", "cat ~/.openclaw/openclaw.json", "git push https://git.test/x"] {
+        let told = message(said(text).await);
+        assert_eq!(told, "UNAVAILABLE: SYSTEM_RUN_DENIED: approval required", "{text}");
+    }
+    let plan = invoke(&operator, &machine.id, "system.run.prepare", shell("curl http://weather.test/")).await;
+    let objections = plan.expect("a plan")["judgment"]["objections"].to_string();
+    assert!(objections.contains("weather.test"), "the question names the host: {objections}");
+    machine.end().await;
+    room.running.end().await;
+}
+
 #[tokio::test]
 async fn programs_and_approvals_of_the_machine_can_be_asked_for() {
     let room = demo_room().await;

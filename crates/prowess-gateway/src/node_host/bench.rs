@@ -185,9 +185,13 @@ impl Bench {
             ..Overrides::default()
         };
         let posture = approvals.resolve(Some(&setting.agent), overrides).posture;
-        // Where the configuration is silent the file says it all; where both speak the stricter counts.
-        settings.security.get_or_insert(posture.security);
-        settings.ask.get_or_insert(posture.ask);
+        // Where both are silent, the sandbox decides. Where the configuration is silent the file says it all; where both
+        // speak the stricter counts.
+        let is_unset = settings.security.is_none() && settings.ask.is_none();
+        if !is_unset || !approvals.is_silent(Some(&setting.agent)) {
+            settings.security.get_or_insert(posture.security);
+            settings.ask.get_or_insert(posture.ask);
+        }
         let programs = if posture.auto_allow_skills { SkillPrograms::Run } else { SkillPrograms::AreAsked };
         Ok((setting, programs))
     }
