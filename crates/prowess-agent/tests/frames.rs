@@ -1,9 +1,6 @@
 //! Do OpenClaw's clients see of a turn what they are used to? The same turns, told as recorded ones were.
 
-#[expect(dead_code, reason = "a stage for other plays, too")]
-#[path = "support/stage.rs"]
-mod stage;
-
+use crate::stage;
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::Pin;

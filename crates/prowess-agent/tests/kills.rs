@@ -38,7 +38,8 @@ fn finished<T>(future: impl Future<Output = T>) -> T {
 
 fn start(test: &str, state: &Path, word: &str) -> Child {
     let mut command = Command::new(std::env::current_exe().expect("this program"));
-    command.args(["--exact", test, "--ignored", "--nocapture", "--test-threads", "1"]);
+    let test = format!("{}::{test}", module_path!().split_once("::").expect("a module").1);
+    command.args(["--exact", &test, "--ignored", "--nocapture", "--test-threads", "1"]);
     command.env(STATE, state).env(WORD, word).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     command.spawn().expect("a child")
 }

@@ -6,10 +6,8 @@
 mod expected;
 #[path = "recordings/rules.rs"]
 mod rules;
-#[path = "support/stage.rs"]
-#[expect(dead_code, reason = "other tests use more of it")]
-mod stage;
 
+use crate::stage;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 

@@ -10,5 +10,3 @@ mod permission;
 mod secrets;
 #[path = "tools/taken_up.rs"]
 mod taken_up;
-#[path = "support/workshop.rs"]
-mod workshop;

@@ -1,11 +1,9 @@
 //! The loop: what a turn does with what a model says, and what is left when it is broken off.
 
-#[path = "support/stage.rs"]
-mod stage;
-
 #[path = "turns/attempts.rs"]
 mod attempts;
 
+use crate::stage;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -15,9 +15,8 @@ mod secrets;
 mod shape;
 #[path = "attacks/swaps.rs"]
 mod swaps;
-#[path = "support/world.rs"]
-mod world;
 
+use crate::world;
 use std::sync::Arc;
 
 use prowess_exec::approver::Approver;

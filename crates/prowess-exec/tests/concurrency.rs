@@ -2,9 +2,7 @@
 
 #![cfg(target_os = "linux")]
 
-#[path = "support/world.rs"]
-mod world;
-
+use crate::world;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;

@@ -2,9 +2,7 @@
 
 #![cfg(target_os = "linux")]
 
-#[path = "support/world.rs"]
-mod world;
-
+use crate::world;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;

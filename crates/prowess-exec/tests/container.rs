@@ -2,11 +2,8 @@
 
 #![cfg(target_os = "linux")]
 
-#[path = "support/processes.rs"]
-mod processes;
-#[path = "support/bash.rs"]
-mod support;
-
+use crate::processes;
+use crate::support;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::Duration;

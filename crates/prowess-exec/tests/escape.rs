@@ -9,15 +9,13 @@
 mod names;
 #[path = "escape/namespaces.rs"]
 mod namespaces;
-#[path = "support/processes.rs"]
-mod processes;
 #[path = "escape/protected.rs"]
 mod protected;
 #[path = "escape/room.rs"]
 mod room;
-#[path = "support/bash.rs"]
-mod support;
 
+use crate::processes;
+use crate::support;
 use std::fs;
 use std::io::Read;
 use std::net::{TcpListener, UdpSocket};

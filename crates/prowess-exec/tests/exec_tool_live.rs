@@ -2,9 +2,7 @@
 
 #![cfg(target_os = "linux")]
 
-#[path = "support/bash.rs"]
-mod support;
-
+use crate::support;
 use std::path::Path;
 
 use prowess_exec::exec_tool::{self, Defaults, ExecCall, workdir};

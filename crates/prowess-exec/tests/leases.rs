@@ -5,9 +5,7 @@
 
 #![cfg(target_os = "linux")]
 
-#[path = "support/world.rs"]
-mod world;
-
+use crate::world;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};

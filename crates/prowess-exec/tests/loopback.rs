@@ -3,9 +3,7 @@
 
 #![cfg(target_os = "linux")]
 
-#[path = "support/world.rs"]
-mod world;
-
+use crate::world;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;

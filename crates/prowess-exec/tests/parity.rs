@@ -5,9 +5,7 @@
 
 #![cfg(target_os = "linux")]
 
-#[path = "support/world.rs"]
-mod world;
-
+use crate::world;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

@@ -2,11 +2,8 @@
 
 #![cfg(target_os = "linux")]
 
-#[path = "support/processes.rs"]
-mod processes;
-#[path = "support/bash.rs"]
-mod support;
-
+use crate::processes;
+use crate::support;
 use std::sync::Arc;
 
 use processes::{is_running, pids, says};

@@ -2,11 +2,8 @@
 
 #![cfg(target_os = "linux")]
 
-#[path = "support/processes.rs"]
-mod processes;
-#[path = "support/bash.rs"]
-mod support;
-
+use crate::processes;
+use crate::support;
 use std::collections::HashSet;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;

@@ -2,9 +2,7 @@
 
 #![cfg(target_os = "linux")]
 
-#[path = "support/world.rs"]
-mod world;
-
+use crate::world;
 use std::sync::Arc;
 
 use prowess_exec::approver::{Approver, Nobody};

@@ -1,10 +1,7 @@
 //! Approvals: are people asked, and is what they say what happens?
 
-#[path = "support/machine.rs"]
-mod machine;
-#[path = "support/room.rs"]
-mod room;
-
+use crate::machine;
+use crate::room;
 use std::time::Duration;
 
 use machine::{Person, Turn, soon, until};

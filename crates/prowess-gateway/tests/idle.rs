@@ -1,8 +1,6 @@
 //! What does a client cost that only listens?
 
-#[path = "support/room.rs"]
-mod room;
-
+use crate::room;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;

@@ -1,8 +1,6 @@
 //! What can be asked of a gateway?
 
-#[path = "support/room.rs"]
-mod room;
-
+use crate::room;
 use prowess_testkit::Tree;
 use room::Room;
 use serde_json::json;

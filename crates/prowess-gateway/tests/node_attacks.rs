@@ -1,10 +1,6 @@
 //! Attacks on a node: does anything run that nobody allowed, or with what it should not have?
 
-#[path = "support/machine.rs"]
-mod machine;
-#[path = "support/room.rs"]
-mod room;
-
+use crate::machine;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 

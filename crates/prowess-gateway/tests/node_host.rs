@@ -1,14 +1,10 @@
 //! The node host: does a machine run what it may, for whom it may, and nothing else?
 
-#[path = "support/feigned.rs"]
-mod feigned;
 #[path = "node_host/lone.rs"]
 mod lone;
-#[path = "support/machine.rs"]
-mod machine;
-#[path = "support/room.rs"]
-mod room;
 
+use crate::machine;
+use crate::room;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 

@@ -1,10 +1,7 @@
 //! Nodes: is everything that is asked of one answered once, and by the right one?
 
-#[path = "support/machine.rs"]
-mod machine;
-#[path = "support/room.rs"]
-mod room;
-
+use crate::machine;
+use crate::room;
 use machine::{
     Machine, Puppet, Turn, allowing, connected, demo_room, home, invoke, puppet_introduction, real, soon, unique, until,
 };

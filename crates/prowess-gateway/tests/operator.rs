@@ -4,13 +4,12 @@
 mod config;
 #[path = "operator/numbers.rs"]
 mod numbers;
-#[path = "support/room.rs"]
-mod room;
 #[path = "operator/secrets.rs"]
 mod secrets;
 #[path = "operator/state.rs"]
 mod state;
 
+use crate::room;
 use prowess_gateway::client::{CallError, Client, Introduction};
 use room::{Room, TOKEN};
 use serde_json::{Value, json};

@@ -2,17 +2,6 @@
 //!
 //! These drive Debian's Chromium. `cargo xtask test` installs it where it can.
 
-#[path = "support/browser.rs"]
-mod browser;
-#[path = "support/demo.rs"]
-mod demo;
-#[path = "support/machine.rs"]
-mod machine;
-#[path = "support/room.rs"]
-mod room;
-#[path = "support/stage.rs"]
-mod stage;
-
 #[path = "page/access.rs"]
 mod access;
 #[path = "page/axe.rs"]
@@ -73,3 +62,4 @@ async fn promised(browser: &browser::Browser, expression: &str) -> serde_json::V
     );
     browser.client.execute_async(&script, Vec::new()).await.expect("a value")
 }
+use crate::browser;

@@ -1,10 +1,7 @@
 //! Remote machines: do their programs count for skills, as long as they are there?
 
-#[path = "support/machine.rs"]
-mod machine;
-#[path = "support/room.rs"]
-mod room;
-
+use crate::machine;
+use crate::room;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 

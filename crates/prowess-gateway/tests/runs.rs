@@ -1,12 +1,5 @@
 //! Turns over a gateway: sessions, runs, sub-agents and HTTP.
 
-#[path = "support/hall.rs"]
-mod hall;
-#[path = "support/plain.rs"]
-mod plain;
-#[path = "support/room.rs"]
-mod room;
-
 #[path = "runs/agents.rs"]
 mod agents;
 #[path = "runs/deltas.rs"]

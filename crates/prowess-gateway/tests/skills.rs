@@ -1,8 +1,6 @@
 //! What is told of skills, and what can be changed?
 
-#[path = "support/room.rs"]
-mod room;
-
+use crate::room;
 use prowess_gateway::client::CallError;
 use prowess_testkit::Tree;
 use room::Room;

@@ -1,8 +1,6 @@
 //! A13 and A14: is a gateway still of use when its skills' folders are huge, or never at rest?
 
-#[path = "support/room.rs"]
-mod room;
-
+use crate::room;
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 use std::path::Path;

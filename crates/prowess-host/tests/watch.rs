@@ -10,8 +10,6 @@ mod changes;
 mod config;
 #[path = "watch/conformance.rs"]
 mod conformance;
-#[path = "support/stage.rs"]
-mod stage;
 #[path = "watch/storms.rs"]
 mod storms;
 #[path = "watch/upheaval.rs"]

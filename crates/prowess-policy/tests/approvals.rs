@@ -1,10 +1,7 @@
 //! Approvals: is the peer's file read, asked and changed without losing anything?
 
-#[path = "support/program.rs"]
-mod program;
-#[path = "support/words.rs"]
-mod words;
-
+use crate::program;
+use crate::words;
 use std::path::Path;
 
 use program::program;

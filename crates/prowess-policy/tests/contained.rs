@@ -1,10 +1,7 @@
 //! Contained commands: what runs without a question, and what is asked about?
 
-#[path = "support/asked.rs"]
-mod asked;
-#[path = "support/everywhere.rs"]
-mod everywhere;
-
+use crate::asked;
+use crate::everywhere;
 use std::path::Path;
 
 use prowess_policy::lease::Lease;

@@ -1,8 +1,6 @@
 //! Are commands judged as recorded, and never more mildly?
 
-#[path = "support/fixture.rs"]
-mod fixture;
-
+use crate::fixture;
 use std::collections::BTreeMap;
 
 use fixture::asked::entry;

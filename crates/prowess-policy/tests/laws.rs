@@ -1,9 +1,6 @@
 //! Laws of the judge: what holds for every command, every allowlist and every text?
 
-#[path = "support/fixture.rs"]
-#[expect(dead_code, reason = "no test uses all of it")]
-mod fixture;
-
+use crate::fixture;
 use fixture::{Stage, judge, rules};
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};

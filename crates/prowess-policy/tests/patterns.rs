@@ -1,8 +1,6 @@
 //! Patterns: does an entry of the allowlist mean the programs it means in OpenClaw?
 
-#[path = "support/program.rs"]
-mod program;
-
+use crate::program;
 use std::path::Path;
 
 use program::program;

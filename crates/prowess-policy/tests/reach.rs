@@ -1,10 +1,7 @@
 //! Can the arguments of an allowed program make it do something else?
 
-#[path = "support/commands.rs"]
-mod commands;
-#[path = "support/parsed.rs"]
-mod support;
-
+use crate::commands;
+use crate::support;
 use std::path::Path;
 
 use commands::{ORDINARY, TRICKS, tools};

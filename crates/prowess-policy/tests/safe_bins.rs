@@ -1,10 +1,7 @@
 //! Safe bins: do exactly those arguments pass that keep a program to its input?
 
-#[path = "support/program.rs"]
-mod program;
-#[path = "support/words.rs"]
-mod words;
-
+use crate::program;
+use crate::words;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 

@@ -1,8 +1,6 @@
 //! Which program does a command really start?
 
-#[path = "support/parsed.rs"]
-mod support;
-
+use crate::support;
 use proptest::prelude::*;
 use prowess_policy::script::{Value, Word};
 use prowess_policy::wrapper::{

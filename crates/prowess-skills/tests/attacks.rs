@@ -1,8 +1,6 @@
 //! Attacks: what does a hostile skill folder get out of us? The ids are those of the list of attacks we answer to.
 
-#[path = "support/skill.rs"]
-mod made;
-
+use crate::made;
 use std::ops::Range;
 use std::path::Path;
 

@@ -1,8 +1,6 @@
 //! Slash commands: does `/name` mean the skill it means in OpenClaw?
 
-#[path = "support/skill.rs"]
-mod made;
-
+use crate::made;
 use std::collections::HashSet;
 
 use prowess_skills::{Command, RESERVED, Skill, SkillName, commands, resolve, sanitize};

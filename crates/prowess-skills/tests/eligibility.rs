@@ -1,8 +1,6 @@
 //! Eligibility: is a skill offered, and what is missing, where OpenClaw says so?
 
-#[path = "support/skill.rs"]
-mod made;
-
+use crate::made;
 use std::collections::HashSet;
 use std::path::Path;
 

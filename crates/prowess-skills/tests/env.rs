@@ -1,8 +1,6 @@
 //! Environment: does a run get the variables it gets in OpenClaw?
 
-#[path = "support/skill.rs"]
-mod made;
-
+use crate::made;
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 

@@ -1,8 +1,6 @@
 //! The prompt: is the block that a model sees the one OpenClaw would show it?
 
-#[path = "support/skill.rs"]
-mod made;
-
+use crate::made;
 use std::path::Path;
 
 use prowess_skills::{

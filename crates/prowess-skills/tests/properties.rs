@@ -1,8 +1,6 @@
 //! Laws: what holds for every tree, every text and every budget?
 
-#[path = "support/skill.rs"]
-mod made;
-
+use crate::made;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,6 @@
 //! Truncation: what is left of the catalogue when it is too large?
 
-#[path = "support/skill.rs"]
-mod made;
-
+use crate::made;
 use std::path::Path;
 
 use prowess_skills::text::units;

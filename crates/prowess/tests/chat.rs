@@ -2,9 +2,7 @@
 
 #![cfg(target_os = "linux")]
 
-#[path = "support/desk.rs"]
-mod desk;
-
+use crate::desk;
 use std::io::Write;
 use std::process::Stdio;
 

@@ -1,9 +1,6 @@
 //! A gateway as an operator runs it: the real program, in a home of its own.
 
-#[path = "support/desk.rs"]
-#[expect(dead_code, reason = "other tests use the rest of it")]
-mod desk;
-
+use crate::desk;
 use std::net::TcpListener;
 
 use desk::{Desk, ENTER};

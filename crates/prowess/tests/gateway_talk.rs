@@ -2,10 +2,7 @@
 
 #![cfg(target_os = "linux")]
 
-#[path = "support/desk.rs"]
-#[expect(dead_code, reason = "other tests use the rest of it")]
-mod desk;
-
+use crate::desk;
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::time::Duration;

@@ -2,12 +2,11 @@
 
 #![cfg(target_os = "linux")]
 
-#[path = "../../prowess-gateway/tests/support/browser.rs"]
-mod browser;
 #[expect(dead_code, reason = "shared with tests of the command line")]
 #[path = "flow/home.rs"]
 mod home;
 
+use crate::browser;
 use std::process::{Command, Stdio};
 
 use browser::Browser;

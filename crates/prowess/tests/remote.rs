@@ -1,11 +1,7 @@
 //! A gateway elsewhere, asked from the command line: it says what a real one was recorded to say.
 
-#[path = "support/desk.rs"]
-#[expect(dead_code, reason = "other tests use the rest of it")]
-mod desk;
-#[path = "support/stage.rs"]
-mod stage;
-
+use crate::desk;
+use crate::stage;
 use desk::{CTRL_C, CTRL_D, Desk, ENTER};
 use prowess_testkit::{Prowess, eventually};
 use rustix::process::{Pid, Signal, kill_process};

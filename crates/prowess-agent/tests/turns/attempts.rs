@@ -10,7 +10,7 @@ use prowess_agent::model::{About, Delta, Model, ModelError, Request};
 use prowess_agent::{Delivery, Run};
 
 use crate::stage::{Puppet, Stage, says};
-use crate::told;
+use crate::turns::told;
 
 /// Longer than much text is held.
 const PAUSE: Duration = Duration::from_millis(400);

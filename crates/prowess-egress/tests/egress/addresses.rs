@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use prowess_egress::{AddressKind, Names, Outcome, Refusal};
 
-use crate::origin::Origin;
-use crate::proxy::{ALLOW, NoLookup, Proxy, Table, asker, status};
+use crate::egress::origin::Origin;
+use crate::egress::proxy::{ALLOW, NoLookup, Proxy, Table, asker, status};
 
 #[tokio::test]
 async fn a_name_that_leads_inside_is_refused() {

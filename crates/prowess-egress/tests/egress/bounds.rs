@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use prowess_egress::{Outcome, Refusal};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::origin::Origin;
-use crate::proxy::{Proxy, lets, rest, status};
+use crate::egress::origin::Origin;
+use crate::egress::proxy::{Proxy, lets, rest, status};
 
 #[tokio::test]
 async fn heads_are_bounded_in_size() {

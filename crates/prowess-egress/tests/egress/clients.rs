@@ -7,8 +7,8 @@ use prowess_egress::{Outcome, Protocol, Refusal, Token};
 use prowess_testkit::free_port;
 use tokio::process::Command;
 
-use crate::proxy::{Proxy, lets};
-use crate::sites::{PACK, Site, installed, text};
+use crate::egress::proxy::{Proxy, lets};
+use crate::egress::sites::{PACK, Site, installed, text};
 
 const HELLO: &str = "hello from web.test\n";
 

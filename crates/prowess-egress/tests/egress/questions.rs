@@ -7,8 +7,8 @@ use std::time::Duration;
 use prowess_egress::{Answer, HostQuestion, Lifetime, Outcome, Protocol, Refusal};
 use tokio::io::AsyncWriteExt;
 
-use crate::origin::Origin;
-use crate::proxy::{ALLOW, Proxy, asker, head, lets, rest, status};
+use crate::egress::origin::Origin;
+use crate::egress::proxy::{ALLOW, Proxy, asker, head, lets, rest, status};
 
 #[tokio::test]
 async fn connections_to_one_host_share_one_question() {

@@ -3,8 +3,8 @@
 use prowess_egress::{Outcome, Protocol, Refusal, Token};
 use tokio::io::AsyncWriteExt;
 
-use crate::origin::Origin;
-use crate::proxy::{Proxy, head, lets, rest, status};
+use crate::egress::origin::Origin;
+use crate::egress::proxy::{Proxy, head, lets, rest, status};
 
 #[tokio::test]
 async fn a_request_to_an_allowed_host_is_served_and_recorded() {

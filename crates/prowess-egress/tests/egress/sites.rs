@@ -9,8 +9,8 @@ use prowess_egress::{ConnectionRecord, Outcome, Token, environment};
 use tempfile::TempDir;
 use tokio::process::Command;
 
-use crate::origin::{Authority, Origin};
-use crate::proxy::{Proxy, lets};
+use crate::egress::origin::{Authority, Origin};
+use crate::egress::proxy::{Proxy, lets};
 
 /// How long a client may take.
 const PATIENCE: Duration = Duration::from_secs(120);

@@ -5,8 +5,8 @@ use prowess_egress::Refusal;
 use prowess_egress::parse::{HeadScan, parse_request};
 use tokio::io::AsyncWriteExt;
 
-use crate::origin::Origin;
-use crate::proxy::{Proxy, rest, status};
+use crate::egress::origin::Origin;
+use crate::egress::proxy::{Proxy, rest, status};
 
 /// Requests that must never reach a host, and the status that the client gets.
 const REFUSED: &[(&str, u16)] = &[
@@ -80,8 +80,8 @@ async fn ambiguous_requests_reach_no_host() {
     let (origin, noted) = Origin::noting("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").await;
     for (request, expected) in REFUSED {
         let proxy = Proxy::start(|context| {
-            crate::proxy::lets(context, "a.example", 80, origin.address);
-            crate::proxy::lets(context, "a.example", 443, origin.address);
+            crate::egress::proxy::lets(context, "a.example", 80, origin.address);
+            crate::egress::proxy::lets(context, "a.example", 443, origin.address);
         })
         .await;
         let answer = proxy.send(request).await;
@@ -102,7 +102,7 @@ async fn a_second_request_inside_a_body_stays_a_body() {
         hidden.len()
     );
     client.write_all(request.as_bytes()).await.expect("sent");
-    assert_eq!(status(&crate::proxy::head(&mut client).await), 200);
+    assert_eq!(status(&crate::egress::proxy::head(&mut client).await), 200);
     drop(client);
     let records = proxy.close().await;
     assert!(records.iter().all(|record| record.host == Some("a.example".parse().expect("a host"))), "{records:?}");

@@ -10,8 +10,8 @@ use tokio::net::TcpStream;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, ClientConnection};
 
-use crate::origin::{Authority, Origin};
-use crate::proxy::{Proxy, lets, rest, status};
+use crate::egress::origin::{Authority, Origin};
+use crate::egress::proxy::{Proxy, lets, rest, status};
 
 /// The first bytes of a TLS client that wants `name`.
 fn client_hello(name: &str) -> Vec<u8> {
@@ -110,7 +110,7 @@ async fn a_hello_may_arrive_byte_by_byte_and_before_the_answer() {
     let mut eager = proxy.connect().await;
     let request = [b"CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\n\r\n".as_slice(), &hello].concat();
     eager.write_all(&request).await.expect("sent");
-    assert_eq!(status(&crate::proxy::head(&mut eager).await), 200);
+    assert_eq!(status(&crate::egress::proxy::head(&mut eager).await), 200);
     eager.read_exact(&mut back).await.expect("everything passed");
     assert_eq!(back, hello);
 }
@@ -305,7 +305,7 @@ async fn a_unix_listener_and_a_listener_of_another_program_serve_too() {
     let path = folder.path().join("proxy.sock");
     let context = || {
         let mut context = CommandContext::new("run-8", |_: ConnectionRecord| {});
-        context.names = Names::new(crate::proxy::NoLookup);
+        context.names = Names::new(crate::egress::proxy::NoLookup);
         lets(&mut context, "a.example", 443, origin.address);
         context
     };

@@ -15,7 +15,7 @@ use prowess_policy::posture::{Ask, Security};
 use prowess_policy::{Answer, Question, SkillBin, Verdict};
 use serde_json::json;
 
-use crate::target;
+use crate::attacks::target;
 use crate::world::{Says, World, always, call, path_text, write, yes};
 
 /// A21: `autoAllowSkills` lets the recorded program run by its bare name, and nothing that only looks like it.

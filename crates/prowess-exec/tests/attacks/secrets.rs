@@ -6,7 +6,7 @@ use prowess_exec::SkillShare;
 use prowess_policy::SandboxChoice;
 use prowess_policy::env::EnvInputs;
 
-use crate::target;
+use crate::attacks::target;
 use crate::world::{World, always, call, yes};
 
 /// A15: names that steer a process, from a caller and from a skill, in any case of letters, and values that would be two.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use prowess_exec::approver::Nobody;
 
-use crate::target;
+use crate::attacks::target;
 use crate::world::{World, path_text};
 
 /// Puts the paths of `world` into an attack. A path goes in last: its random part may spell `WS` or `MARK`.

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use prowess_exec::sandbox::{Confinement, Kind, Order, Sandbox};
 
-use crate::room::{Room, attempt, folder_of_attempts, helper, kinds};
-use crate::{text, words};
+use crate::escape::room::{Room, attempt, folder_of_attempts, helper, kinds};
+use crate::escape::{text, words};
 
 /// A home that has two names, one of them through a link.
 fn home_behind_a_link(room: &Room) -> [(PathBuf, PathBuf); 2] {

@@ -8,8 +8,8 @@ use std::process::Command;
 
 use prowess_exec::sandbox::Kind;
 
-use crate::room::{Room, helper, is_root, kinds, survey};
-use crate::{text, words};
+use crate::escape::room::{Room, helper, is_root, kinds, survey};
+use crate::escape::{text, words};
 
 /// A user with no rights of its own.
 const NOBODY: u32 = 65534;

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use prowess_exec::sandbox::{Kind, ProtectedGuard};
 use prowess_policy::protected::Protection;
 
-use crate::namespaces::{has_own_view, rooms};
-use crate::room::{Outcome, Room, kinds, prepare};
-use crate::words;
+use crate::escape::namespaces::{has_own_view, rooms};
+use crate::escape::room::{Outcome, Room, kinds, prepare};
+use crate::escape::words;
 
 const IDENTITY: &str = "export HOME=/nonexistent GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a \
     GIT_COMMITTER_EMAIL=a@b GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_COUNT=2 GIT_CONFIG_KEY_0=init.defaultBranch \

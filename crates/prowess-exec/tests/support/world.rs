@@ -1,7 +1,5 @@
 //! A world of its own for the whole of [`Exec`]: a state directory, a workspace, a home, and somebody to ask.
 
-#![expect(dead_code, reason = "no test uses all of it")]
-
 use std::future::Future;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::feigned::{Feigned, Line, output};
 use crate::machine::{allowing, helper, home, machine_ground, real, soon, until};
+use crate::node_host::{everything, lines};
 use crate::room::TOKEN;
-use crate::{everything, lines};
 
 /// A node host that dials a feigned gateway.
 struct Host {

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::VIEWS;
 use crate::browser::Browser;
 use crate::demo;
+use crate::page::VIEWS;
 use crate::room::Room;
 use crate::stage::Stage;
 

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use crate::browser::Browser;
 use crate::demo;
+use crate::page::{VIEWS, promised};
 use crate::room::Room;
 use crate::stage::Stage;
-use crate::{VIEWS, promised};
 
 fn axe() -> String {
     let packed = include_bytes!("../fixtures/axe-core-4.14.0.min.js.gz");

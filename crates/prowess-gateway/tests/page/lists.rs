@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::browser::Browser;
 use crate::demo;
-use crate::promised;
+use crate::page::promised;
 use crate::room::Room;
 use crate::stage::Stage;
 

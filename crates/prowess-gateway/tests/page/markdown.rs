@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::demo;
-use crate::talk::enter;
+use crate::page::talk::enter;
 
 /// What a model writes on an ordinary day.
 const ANSWER: &str = "# Result\n\nThe **build** is *green*, see [the log](https://ci.example/log) or https://ci.example/all.\nSecond line.\n\n\

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 
 use crate::browser::Browser;
 use crate::demo;
+use crate::page::talk::enter;
 use crate::room::Room;
 use crate::stage::Stage;
-use crate::talk::enter;
 
 const CALL: &str = "document.querySelector('#panel-chat .call:last-of-type .badge')";
 

@@ -1,7 +1,5 @@
 //! Other machines: real node hosts in this process, and nodes that say what a test wants.
 
-#![expect(dead_code, reason = "no test uses all of it")]
-
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::os::unix::fs::PermissionsExt;

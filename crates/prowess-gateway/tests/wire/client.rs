@@ -12,8 +12,8 @@ use tokio::time::timeout;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::line::PATIENCE;
 use crate::room::Room;
+use crate::wire::line::PATIENCE;
 
 /// A gateway that lets everybody in and then does what `then` says.
 async fn gateway<F>(tick: u64, then: impl FnOnce(WebSocketStream<TcpStream>) -> F + Send + 'static) -> String

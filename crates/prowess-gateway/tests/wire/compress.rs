@@ -8,8 +8,8 @@ use prowess_testkit::Tree;
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::line::Line;
 use crate::room::{Room, TOKEN};
+use crate::wire::line::Line;
 
 /// What comes back for three requests, in order: whether each came compressed, its id and its size on the way.
 async fn heard(room: &Room, caps: &[&str]) -> Vec<(bool, String, usize)> {

@@ -5,8 +5,8 @@ use prowess_gateway::client::{CallError, Client, Introduction, Node};
 use prowess_testkit::Tree;
 use serde_json::{Value, json};
 
-use crate::line::Line;
 use crate::room::{Room, TOKEN};
+use crate::wire::line::Line;
 
 /// A node that was let in because it is on this machine.
 pub(crate) async fn node(room: &Room) -> Client {
@@ -233,7 +233,7 @@ async fn a_device_that_was_an_operator_does_not_become_a_node_by_itself() {
 async fn heard(events: &mut tokio::sync::broadcast::Receiver<prowess_gateway::client::Event>, name: &str) -> Value {
     loop {
         let event =
-            tokio::time::timeout(crate::line::PATIENCE, events.recv()).await.expect("in time").expect("an event");
+            tokio::time::timeout(crate::wire::line::PATIENCE, events.recv()).await.expect("in time").expect("an event");
         if event.name == name {
             return event.payload;
         }

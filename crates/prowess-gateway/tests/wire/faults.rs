@@ -14,8 +14,8 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-use crate::line::{Heard, Line, PATIENCE, connect};
 use crate::room::{Room, TOKEN};
+use crate::wire::line::{Heard, Line, PATIENCE, connect};
 
 async fn entered(room: &Room) -> Line {
     let mut line = Line::open(room).await;

@@ -5,8 +5,8 @@ use prowess_gateway::Options;
 use prowess_testkit::Tree;
 use serde_json::Value;
 
-use crate::line::{Heard, Line};
 use crate::room::Room;
+use crate::wire::line::{Heard, Line};
 
 const GOLDEN: &str = include_str!("../golden/handshake.json");
 

@@ -5,8 +5,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::line::PATIENCE;
 use crate::room::Room;
+use crate::wire::line::PATIENCE;
 
 /// The head and the body of the answer.
 async fn ask(room: &Room, request: &str) -> (String, String) {

@@ -7,8 +7,8 @@ use prowess_gateway::{Limits, Options};
 use prowess_testkit::Tree;
 use serde_json::{Value, json};
 
-use crate::line::{Heard, Line, PATIENCE, connect};
 use crate::room::{Room, TOKEN};
+use crate::wire::line::{Heard, Line, PATIENCE, connect};
 
 /// Tries to come in from a page, and returns the error of the answer.
 async fn from_page(room: &Room, headers: &[(&'static str, &str)]) -> Value {
@@ -77,7 +77,7 @@ async fn where_nothing_is_asked_for_operators_on_this_machine_are_let_in_and_nob
 #[tokio::test]
 async fn a_node_may_not_do_what_operators_do_and_is_sent_away_if_it_insists() {
     let room = Room::open(Tree::new()).await;
-    let node = crate::devices::node(&room).await;
+    let node = crate::wire::devices::node(&room).await;
     for _ in 0..10 {
         let error = node.call("system-presence", json!({})).await.expect_err("not for nodes");
         assert_eq!(error.to_string(), "unauthorized role: node");

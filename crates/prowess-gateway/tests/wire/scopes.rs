@@ -5,9 +5,9 @@ use prowess_gateway::client::{Client, Introduction};
 use prowess_testkit::Tree;
 use serde_json::{Value, json};
 
-use crate::devices::from_elsewhere_line;
-use crate::line::Line;
 use crate::room::{Room, TOKEN};
+use crate::wire::devices::from_elsewhere_line;
+use crate::wire::line::Line;
 
 const READ: &[&str] = &["operator.read"];
 
@@ -22,7 +22,7 @@ async fn who_knows_the_secret_gets_more_when_it_asks_for_it() {
     client.call("exec.approvals.get", json!({})).await.expect("an administrator");
     let odd = client.call("operator.scopes.request", json!({"scopes": ["operator.root"]})).await.expect_err("no scope");
     assert!(odd.to_string().contains("unknown scope"), "{odd}");
-    let node = crate::devices::node(&room).await;
+    let node = crate::wire::devices::node(&room).await;
     let refused = node.call("operator.scopes.request", json!({"scopes": ["operator.read"]})).await.expect_err("a node");
     assert_eq!(refused.to_string(), "unauthorized role: node");
     room.running.end().await;

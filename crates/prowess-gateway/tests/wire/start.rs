@@ -8,8 +8,8 @@ use prowess_host::Ground;
 use prowess_testkit::Tree;
 use serde_json::json;
 
-use crate::line::{Heard, Line, connect};
 use crate::room::{self, Room, TOKEN};
+use crate::wire::line::{Heard, Line, connect};
 
 /// Without a token in the environment.
 fn bare(tree: &Tree) -> Ground {

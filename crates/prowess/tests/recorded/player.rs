@@ -9,8 +9,8 @@ use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 
-use crate::shape::differences;
-use crate::stage::Stage;
+use crate::recorded::shape::differences;
+use crate::recorded::stage::Stage;
 
 /// How long anything may take; far longer than it does.
 const PATIENCE: Duration = Duration::from_secs(60);

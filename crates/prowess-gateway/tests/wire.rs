@@ -1,8 +1,5 @@
 //! How does a gateway behave towards whoever connects, friend or not?
 
-#[path = "../support/room.rs"]
-mod room;
-
 mod client;
 mod compress;
 mod devices;

@@ -1,0 +1,6 @@
+//! All integration tests of this crate, in one program: most of what building them costs is linking.
+
+mod edit;
+mod golden;
+mod laws;
+mod load;
