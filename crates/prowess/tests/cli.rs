@@ -1,7 +1,9 @@
 //! The command as a person or a script uses it: each test is a sentence.
 
-use std::io::Write;
-use std::process::Stdio;
+#[path = "cli/config.rs"]
+mod config;
+#[path = "cli/explain.rs"]
+mod explain;
 
 use prowess_testkit::{Prowess, cases, check_all_but};
 use serde_json::{Value, json};
@@ -72,94 +74,6 @@ fn a_folder_named_for_bundled_skills_comes_before_those_inside_the_program() {
     assert_eq!(list["skills"][0]["name"], "mine");
     assert_eq!(list["skills"][0]["source"], "openclaw-bundled");
     assert_eq!(list["skills"].as_array().map(Vec::len), Some(1));
-}
-
-#[test]
-fn explain_tells_what_stops_a_skill_and_ends_with_commands_that_mend_it() {
-    let needs = r#"metadata: {"openclaw":{"primaryEnv":"X_KEY","requires":{"bins":["nope"],"env":["X_KEY"],"config":["channels.slack"]},"install":[{"kind":"node","package":"nope-cli","bins":["nope"]}]}}"#;
-    let home = prowess().skill("x", "Does x.", needs).config("{ skills: { entries: { x: { enabled: false } } } }");
-    let told = home.run("skills explain x").ok();
-    for line in [
-        "disabled in the configuration",
-        "programs not found: nope",
-        "variables not set: X_KEY",
-        "prowess config set skills.entries.x.enabled true",
-        "npm install -g --ignore-scripts nope-cli",
-        "prowess config set skills.entries.x.apiKey\n",
-        "prowess config set channels.slack VALUE",
-    ] {
-        assert!(told.stdout().contains(line), "{line}\n{told}");
-    }
-    assert_eq!(home.run("skills explain x --json").ok().json()["outcome"], "unavailable");
-}
-
-#[test]
-fn the_commands_that_explain_gives_really_mend_it() {
-    let needs = r#"metadata: {"openclaw":{"primaryEnv":"X_KEY","requires":{"env":["X_KEY"]}}}"#;
-    let home =
-        prowess().skill("x", "Does x.", needs).config("// mine\n{ skills: { entries: { x: { enabled: false } } } }");
-    let story = home.run("skills explain x --json").ok().json();
-    for fix in story["fixes"].as_array().expect("fixes") {
-        let command = fix["command"].as_str().expect("a command").strip_prefix("prowess ").expect("one of ours");
-        // At a terminal it asks for the value of a key.
-        let value = if command.ends_with(".apiKey") { " secret-value" } else { "" };
-        home.run(&format!("{command}{value}")).ok();
-    }
-    let story = home.run("skills explain x --json").ok().json();
-    assert_eq!((&story["outcome"], &story["fixes"]), (&json!("visible"), &json!([])));
-    let config = std::fs::read_to_string(home.path(".openclaw/openclaw.json")).expect("a file");
-    assert!(config.starts_with("// mine"), "{config}");
-    home.run("config get skills.entries.x.apiKey").ok().lacks("secret-value");
-    home.run("skills explain x").ok().lacks("secret-value").out_has("X_KEY from apiKey");
-}
-
-#[test]
-fn explain_names_what_a_skill_shadows_and_accounts_for_every_folder() {
-    let home = prowess()
-        .skill(".openclaw/skills/dup", "Managed.", "")
-        .skill("dup", "Workspace.", "")
-        .skill("hidden", "Hidden.", "disable-model-invocation: true")
-        .file(".openclaw/workspace/skills/broken/SKILL.md", "# no frontmatter\n")
-        .file(".openclaw/workspace/skills/near/skill.md", "---\ndescription: d\n---\n");
-    home.run("skills explain dup").ok().out_has("shadows ~/.openclaw/skills/dup/SKILL.md (managed)");
-    home.run("skills explain broken").ok().out_has("the file has no frontmatter").out_has("edit ");
-    let account = home.run("skills explain --json").ok().json();
-    let totals = json!({"candidates": 5, "visible": 1, "cut": 0, "hidden": 1, "unavailable": 0, "shadowed": 1, "overLimit": 0, "broken": 2});
-    assert_eq!(account["totals"], totals);
-    home.run("skills explain").ok().out_has("5 candidates = 1 offered + 1 hidden + 1 shadowed + 2 broken");
-}
-
-#[test]
-fn explain_of_an_unknown_name_suggests_a_known_one() {
-    let home = prowess().skill("git-hub", "x", "");
-    home.run("skills explain github").code(1).err_has("did you mean `git-hub`?");
-    home.run("skills info nope").code(1).err_has("there is no skill `nope`");
-}
-
-#[test]
-fn check_exits_with_one_when_something_is_broken() {
-    prowess().skill("fine", "Fine.", "").run("skills check").ok().out_has("1 ready");
-    let home = prowess().file(".openclaw/workspace/skills/bad/SKILL.md", "---\nname: bad\n---\n");
-    home.run("skills check").code(1).out_has("SKILL.md:1:1").out_has("the skill has no description").out_has("fix:");
-    let report = home.run("skills check --json").code(1).json();
-    assert_eq!(report["problems"][0]["kind"], "no-description");
-    assert_eq!(report["summary"]["broken"], 1);
-}
-
-#[test]
-fn a_mended_file_is_a_warning_and_not_a_failure() {
-    let home = prowess().file(".openclaw/workspace/skills/m/SKILL.md", "---\nname: m\ndescription: Use when: x\n---\n");
-    home.run("skills check").ok().out_has("contains a colon and is not quoted");
-    home.run("skills list").ok().err_has("1 warning");
-}
-
-#[test]
-fn metadata_that_cannot_be_read_holds_a_skill_back() {
-    let home = prowess().skill("x", "Does x.", r#"metadata: {"openclaw": {"requires": "curl"}}"#);
-    let skill = &home.run("skills list --json").ok().json()["skills"][0];
-    assert_eq!((&skill["eligible"], &skill["objections"][0]["id"]), (&json!(false), &json!("unreadable")));
-    home.run("skills prompt").ok().lacks("<name>x</name>");
-    home.run("skills check").code(1);
 }
 
 #[test]
@@ -252,65 +166,6 @@ fn commands_are_listed_and_resolved() {
         .out_has("Calls /github_issues")
         .out_has("open ones");
     home.run("skills commands --resolve 'hello'").ok().out_has("A plain message");
-}
-
-#[test]
-fn config_is_read_and_changed_without_losing_comments() {
-    let home =
-        prowess().config("{\n  // limits\n  skills: { limits: { maxSkillsInPrompt: 5 } }, // end\n  mystery: 1,\n}\n");
-    let found = home.run("config get skills.limits.maxSkillsInPrompt --json").ok().json();
-    assert_eq!(
-        (&found["value"], &found["layer"], &found["origin"]),
-        (&json!(5), &json!("file"), &json!("$HOME/.openclaw/openclaw.json"))
-    );
-    assert_eq!(home.run("config get skills.limits.maxSkillsPromptChars").ok().stdout(), "30000\n");
-    home.run("config get skills.limits.maxSkillsPromptChars").ok().err_has("default");
-    home.run("config get nothing.here").code(1).err_has("is not set");
-    home.run("config set skills.entries.github.enabled false").ok();
-    home.run("config set skills.limits.maxSkillsInPrompt lots").code(1);
-    home.run("config unset skills.limits").ok();
-    let text = std::fs::read_to_string(home.path(".openclaw/openclaw.json")).expect("a file");
-    for part in ["// limits", "// end", "mystery", "github"] {
-        assert!(text.contains(part), "{part}: {text}");
-    }
-    assert!(!text.contains("maxSkillsInPrompt"), "{text}");
-    home.run("skills list").ok().err_has("1 warning"); // the unknown key does not stop anything
-    assert_eq!(home.run("config path").ok().stdout(), "$HOME/.openclaw/openclaw.json\n");
-}
-
-#[test]
-fn a_broken_configuration_is_a_clear_failure() {
-    let home = prowess().config("{ skills: {\n");
-    home.run("skills list").code(1).err_has("openclaw.json").lacks("panicked");
-    let failure = home.run("skills list --json").code(1).json();
-    assert_eq!(failure["ok"], false);
-    home.run("config path").ok();
-}
-
-#[test]
-fn other_places_can_be_named() {
-    let home = prowess()
-        .skill("elsewhere/skills/e", "E.", "")
-        .skill("more/x", "X.", "")
-        .file("other.json", "{ skills: { load: { extraDirs: ['~/more'] } } }");
-    home.run("skills list --workspace $HOME/elsewhere").ok().out_has("e").lacks("x ┆");
-    let list = home.run("skills list --json --config $HOME/other.json").ok().json();
-    assert_eq!((&list["skills"][0]["name"], &list["skills"][0]["source"]), (&json!("x"), &json!("openclaw-extra")));
-    home.run("--profile work config path").ok().out_has("$HOME/.openclaw-work/openclaw.json");
-    home.run("skills list --dev --profile x").code(2);
-}
-
-#[test]
-fn setup_prepares_a_workspace_and_never_a_skills_folder() {
-    let home = prowess();
-    home.run("setup --workspace $HOME/desk").ok().out_has("created AGENTS.md").out_has("created BOOTSTRAP.md");
-    assert!(home.path("desk/SOUL.md").is_file() && !home.path("desk/skills").exists());
-    assert_eq!(home.run("config get agents.defaults.workspace").ok().stdout(), "$HOME/desk\n");
-    std::fs::remove_file(home.path("desk/BOOTSTRAP.md")).expect("removed");
-    std::fs::write(home.path("desk/AGENTS.md"), "mine").expect("written");
-    home.run("setup").ok().lacks("created");
-    assert_eq!(std::fs::read_to_string(home.path("desk/AGENTS.md")).expect("a file"), "mine");
-    assert!(!home.path("desk/BOOTSTRAP.md").exists());
 }
 
 #[test]
@@ -422,42 +277,6 @@ fn connections_of_commands_are_shown_the_newest_last() {
 }
 
 #[test]
-fn a_setting_that_restricts_is_never_loosened_by_a_slip() {
-    for value in ["'no'", "0", "{}", "['x']"] {
-        let config = format!("{{ skills: {{ entries: {{ a: {{ enabled: {value} }} }} }} }}");
-        let home = prowess().config(&config).skill("a", "A.", "");
-        let list = home.run("skills list --json").ok().json();
-        assert_eq!(
-            (&list["skills"][0]["disabled"], list["problems"].as_array().map(Vec::len)),
-            (&json!(true), Some(1)),
-            "{value}"
-        );
-    }
-    let bundled =
-        |config: &str| prowess().config(config).skill("no-skills/b", "B.", "").run("skills list --json").ok().json();
-    assert_eq!(bundled("{ skills: { allowBundled: 3 } }")["skills"][0]["eligible"], false);
-    let agents = prowess().config("{ agents: { list: [{ id: 'main', skills: false }] } }").skill("a", "A.", "");
-    assert_eq!(agents.run("skills check --json").ok().json()["modelVisible"], json!([]));
-}
-
-#[test]
-fn what_is_broken_and_the_exit_code_agree() {
-    let home = prowess().tree(".openclaw/workspace/skills/dead/SKILL.md -> nowhere");
-    home.run("skills check").code(1).out_has("1 broken");
-    let near = prowess().file(".openclaw/workspace/skills/near/skill.md", "---\ndescription: d\n---\n");
-    near.run("skills check").code(1).out_has("1 broken").out_has("rename it to SKILL.md");
-    let many = prowess()
-        .config("{ skills: { limits: { maxSkillsLoadedPerSource: 1 } } }")
-        .skill("a", "A.", "")
-        .skill("b", "B.", "");
-    many.run("skills check").ok().out_has("1 not loaded: over a limit").lacks("broken");
-    many.run("skills explain b")
-        .ok()
-        .out_has("over limit")
-        .out_has("config set skills.limits.maxSkillsLoadedPerSource");
-}
-
-#[test]
 fn a_skill_that_is_cut_is_cut_everywhere() {
     let home =
         prowess().config("{ skills: { limits: { maxSkillsInPrompt: 1 } } }").skill("a", "A.", "").skill("b", "B.", "");
@@ -498,70 +317,6 @@ fn a_folder_whose_name_is_not_text_is_reported() {
 }
 
 #[cfg(target_os = "linux")]
-#[test]
-fn a_home_that_is_not_text_is_refused_and_nothing_is_written_beside_it() {
-    use std::os::unix::ffi::OsStrExt;
-    let home = prowess();
-    let odd = home.home().join(std::ffi::OsStr::from_bytes(b"n\xff"));
-    std::fs::create_dir(&odd).expect("a folder");
-    let run =
-        std::process::Command::new(env!("CARGO_BIN_EXE_prowess")).args(["skills", "check"]).env("HOME", &odd).output();
-    let output = run.expect("it runs");
-    assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("the path in HOME is not UTF-8"));
-    let beside = std::fs::read_dir(home.home()).expect("a folder").flatten();
-    assert!(beside.filter(|entry| entry.file_name().to_string_lossy().starts_with('n')).count() <= 2);
-}
-
-#[test]
-fn a_configuration_file_that_was_named_must_exist() {
-    let home = prowess();
-    for line in ["skills list", "run hi", "doctor --json", "gateway run", "prompt"] {
-        let output = home.run(&format!("{line} --config /nope.json")).code(1);
-        let told = format!("{}{}", output.stdout(), output.stderr());
-        assert!(told.contains("the configuration file /nope.json does not exist"), "{output}");
-    }
-    home.run("config set --config $HOME/new.json skills.load.watch false").ok();
-    home.run("config get --config $HOME/new.json skills.load.watch").ok().out_has("false");
-}
-
-#[test]
-fn a_value_comes_from_stdin_and_json5_is_understood() {
-    let home = prowess();
-    home.run("config set skills.entries.x.apiKey").code(2).err_has("no value").err_has("--stdin");
-    for line in ["config set skills.entries.x.apiKey --stdin", "config set skills.entries.x.apiKey -"] {
-        let mut child = home
-            .command()
-            .args(line.split(' '))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .spawn()
-            .expect("it starts");
-        child.stdin.take().expect("a pipe").write_all(b"s3cret\n").expect("written");
-        assert!(child.wait().expect("it ends").success(), "{line}");
-        let shown = home.run("config get skills.entries.x.apiKey --show-secrets").ok();
-        assert_eq!(shown.stdout(), "s3cret\n", "{line}");
-        home.run("config unset skills.entries.x.apiKey").ok();
-    }
-    home.run("config set skills.entries.x '{enabled: false, env: {A: \"b\"},}'").ok();
-    home.run("config get skills.entries.x.enabled").ok().out_has("false");
-    home.run("config set skills.entries yes")
-        .code(1)
-        .err_has("must be an object")
-        .err_has("for example: prowess config set");
-    home.run("config set skills.entries '{x:'").code(1).err_has("not valid JSON5");
-    home.run("config set gateway.port abc").code(1).err_has("must be a whole number from 0 to 65535");
-    home.run("config set gateway.bind mars").code(1).err_has("or an IP address");
-    home.run("config set gateway.http.cors true").code(1).err_has("`gateway.http.cors` is not a known key");
-    home.run("config set tools.web.search true").code(1).err_has("`tools.web` is not a known key");
-    home.run("config set agents.defaults.model.primry a/b")
-        .code(1)
-        .err_has("did you mean `agents.defaults.model.primary`?");
-    home.run("config get skills.lod.watch").code(1).err_has("did you mean `skills.load.watch`?");
-    home.run("config keys sandbox.kind").ok().out_has("tools.exec.sandbox.kind").lacks("skills.load.watch");
-    home.run("skills list --agent nobody").code(1).err_has("there is no agent `nobody`");
-}
-
 #[test]
 fn completion_knows_skills_sessions_agents_and_settings() {
     let home = prowess()
