@@ -37,9 +37,208 @@ const BIND: Kind = ChoiceOrAddress(&["loopback", "lan", "auto", "custom"]);
 const AUTH_MODES: Kind = Choice(&["token", "password", "trusted-proxy", "none"]);
 const NODE_MANAGERS: Kind = Choice(&["npm", "pnpm", "yarn", "bun"]);
 
-/// Every setting we know.
+/// The same without the default: for the settings of one agent, which go by those of all agents.
+const fn without_default(path: &'static str, kind: Kind, _default: &'static str, meaning: &'static str) -> Key {
+    key(path, kind, meaning)
+}
+
+/// What can be said about one agent, except about its tools.
+macro_rules! agent_rows {
+    ($at:literal) => {
+        &[
+            key($at, Open, "one agent"),
+            key(concat!($at, ".default"), Switch, "whether it is the default agent"),
+            key(concat!($at, ".name"), Text, "its display name"),
+            key(concat!($at, ".identity"), Section, "how it is shown"),
+            key(concat!($at, ".identity.name"), Text, "its name on the page and for clients"),
+            key(concat!($at, ".identity.theme"), Text, "its theme"),
+            key(concat!($at, ".identity.emoji"), Text, "its emoji"),
+            key(concat!($at, ".identity.avatar"), Text, "its picture"),
+            key(concat!($at, ".identity.avatarUrl"), Text, "the URL of its picture"),
+            key(concat!($at, ".verboseDefault"), VERBOSE, "how much of its tools' output clients get"),
+            key(concat!($at, ".subagents"), Open, "the agents it may start"),
+            key(concat!($at, ".subagents.allowAgents"), TextList, "the other agents it may start; `*` for all"),
+            key(concat!($at, ".workspace"), Text, "the directory it works in"),
+            key(
+                concat!($at, ".model"),
+                TextOrSection,
+                "the model it uses, as provider/model, or { primary, fallbacks }",
+            ),
+            key(concat!($at, ".model.primary"), Text, "the model to use, as provider/model"),
+            key(concat!($at, ".model.fallbacks"), TextList, "the models to ask if it does not answer"),
+            key(concat!($at, ".thinkingDefault"), THINKING, "how much its model thinks before it answers"),
+            key(concat!($at, ".skills"), TextList, "the skills it may use; absent allows all, empty none"),
+            unused(
+                concat!($at, ".sandbox"),
+                Free,
+                "OpenClaw's containers for commands",
+                "set tools.exec.sandbox: prowess runs every command in a sandbox",
+            ),
+            key(concat!($at, ".skillsLimits"), Section, "its own limits for skills"),
+            key(
+                concat!($at, ".skillsLimits.maxSkillsPromptChars"),
+                from(0),
+                "how long its list of skills may be, in characters",
+            ),
+            key(concat!($at, ".tools"), Open, "its own tool settings"),
+        ]
+    };
+}
+
+/// What can be said about the tools of all agents, or of one.
+macro_rules! tool_rows {
+    ($at:literal, $with_default:ident) => {
+        &[
+            key(concat!($at, ".profile"), Anything, "a ready-made list of tools: minimal, coding, messaging or full"),
+            key(concat!($at, ".allow"), Anything, "the tools that may be used; absent or empty allows all"),
+            key(concat!($at, ".alsoAllow"), Anything, "tools in addition to the profile and the list"),
+            key(concat!($at, ".deny"), Anything, "the tools that may not be used"),
+            key(concat!($at, ".fs"), Open, "how tools use files"),
+            key(
+                concat!($at, ".fs.workspaceOnly"),
+                Anything,
+                "true: tools refuse files outside the workspace instead of asking",
+            ),
+            key(concat!($at, ".exec"), Open, "how commands are run"),
+            key(concat!($at, ".exec.host"), HOSTS, "where commands run; a call may not choose another"),
+            $with_default(
+                concat!($at, ".exec.security"),
+                SECURITY,
+                "\"contained\"",
+                "which commands may run: none, those that rules cover, all that stay in the sandbox, or all",
+            ),
+            $with_default(
+                concat!($at, ".exec.ask"),
+                ASK,
+                "\"on-miss\"",
+                "when a command needs approval: never, if no rule covers it, or always",
+            ),
+            key(concat!($at, ".exec.notifyOnExit"), Switch, "whether the agent is told when a background command ends"),
+            key(concat!($at, ".exec.node"), Text, "the node that runs commands with host=node"),
+            $with_default(concat!($at, ".exec.pathPrepend"), TextList, "[]", "directories that come first on PATH"),
+            $with_default(
+                concat!($at, ".exec.safeBins"),
+                TextList,
+                r#"["cut", "uniq", "head", "tail", "tr", "wc"]"#,
+                "programs that need no approval as long as they only filter their input",
+            ),
+            $with_default(
+                concat!($at, ".exec.safeBinTrustedDirs"),
+                TextList,
+                "[]",
+                "more directories that safeBins may be in",
+            ),
+            key(concat!($at, ".exec.safeBinProfiles"), Anything, "argument rules for safeBins, by program"),
+            $with_default(
+                concat!($at, ".exec.backgroundMs"),
+                from(0),
+                "10000",
+                "how long to wait before a command continues in the background, in milliseconds",
+            ),
+            $with_default(concat!($at, ".exec.timeoutSec"), from(0), "1800", "how long a command may run, in seconds"),
+            $with_default(
+                concat!($at, ".exec.cleanupMs"),
+                from(0),
+                "1800000",
+                "how long finished background commands are remembered, in milliseconds",
+            ),
+            key(concat!($at, ".exec.sandbox"), Section, "the sandbox that commands run in"),
+            $with_default(
+                concat!($at, ".exec.sandbox.kind"),
+                SANDBOXES,
+                "\"auto\"",
+                "which sandbox; if it does not work, commands are refused; \"off\" runs them without one",
+            ),
+            key(concat!($at, ".exec.sandbox.container"), Text, "the running container, for docker and podman"),
+            $with_default(
+                concat!($at, ".exec.sandbox.read"),
+                TextList,
+                "[]",
+                "more files and directories that commands may read",
+            ),
+            $with_default(
+                concat!($at, ".exec.sandbox.write"),
+                TextList,
+                "[]",
+                "more files and directories that commands may change",
+            ),
+            $with_default(
+                concat!($at, ".exec.sandbox.network"),
+                Switch,
+                "false",
+                "whether commands may use the network",
+            ),
+            $with_default(
+                concat!($at, ".exec.sandbox.unixSockets"),
+                Switch,
+                "false",
+                "whether commands may connect to local sockets",
+            ),
+            key(
+                concat!($at, ".exec.protected"),
+                Section,
+                "files of the workspace that commands cannot change and the file tools ask about",
+            ),
+            $with_default(
+                concat!($at, ".exec.protected.add"),
+                TextList,
+                "[]",
+                "more names, or paths from the workspace, that are protected",
+            ),
+            $with_default(
+                concat!($at, ".exec.protected.remove"),
+                TextList,
+                "[]",
+                "names that are not protected, such as .vscode, or .git for Git directories",
+            ),
+        ]
+    };
+}
+
+/// Every setting we know, in the order in which they are listed.
+pub static KEYS: &[Key] = &join::<{ count(PARTS) }>(PARTS);
+
 #[rustfmt::skip]
-pub static KEYS: &[Key] = &[
+const PARTS: &[&[Key]] = &[
+    FIRST,
+    agent_rows!("agents.list.<n>"),
+    &[key("agents.list.<n>.id", Text, "its id")],
+    tool_rows!("agents.list.<n>.tools", without_default),
+    &[key("agents.entries", Section, "the agents by name, another way to write agents.list")],
+    agent_rows!("agents.entries.<id>"),
+    tool_rows!("agents.entries.<id>.tools", without_default),
+    OTHERS,
+    &[key("tools", Open, "the tools and who may use them")],
+    tool_rows!("tools", with_default),
+    LAST,
+];
+
+const fn count(parts: &[&[Key]]) -> usize {
+    let (mut count, mut at) = (0, 0);
+    while at < parts.len() {
+        count += parts[at].len();
+        at += 1;
+    }
+    count
+}
+
+const fn join<const N: usize>(parts: &[&[Key]]) -> [Key; N] {
+    let mut keys = [key("", Text, ""); N];
+    let (mut next, mut part) = (0, 0);
+    while part < parts.len() {
+        let mut at = 0;
+        while at < parts[part].len() {
+            keys[next] = parts[part][at];
+            next += 1;
+            at += 1;
+        }
+        part += 1;
+    }
+    keys
+}
+
+#[rustfmt::skip]
+const FIRST: &[Key] = &[
     key("$schema", Text, "where an editor finds the schema of this file"),
 
     key("skills", Section, "skills: where they are, which may be used, and their settings"),
@@ -105,111 +304,10 @@ pub static KEYS: &[Key] = &[
     with_default("agents.defaults.bootstrapMaxChars", from(1), "20000", "how much of one workspace file goes into the prompt, in characters"),
     with_default("agents.defaults.bootstrapTotalMaxChars", from(1), "150000", "how much of all workspace files goes into the prompt, in characters"),
     key("agents.list", List, "the agents, one section each"),
-    key("agents.list.<n>", Open, "one agent"),
-    key("agents.list.<n>.id", Text, "its id"),
-    key("agents.list.<n>.default", Switch, "whether it is the default agent"),
-    key("agents.list.<n>.name", Text, "its display name"),
-    key("agents.list.<n>.identity", Section, "how it is shown"),
-    key("agents.list.<n>.identity.name", Text, "its name on the page and for clients"),
-    key("agents.list.<n>.identity.theme", Text, "its theme"),
-    key("agents.list.<n>.identity.emoji", Text, "its emoji"),
-    key("agents.list.<n>.identity.avatar", Text, "its picture"),
-    key("agents.list.<n>.identity.avatarUrl", Text, "the URL of its picture"),
-    key("agents.list.<n>.verboseDefault", VERBOSE, "how much of its tools' output clients get"),
-    key("agents.list.<n>.subagents", Open, "the agents it may start"),
-    key("agents.list.<n>.subagents.allowAgents", TextList, "the other agents it may start; `*` for all"),
-    key("agents.list.<n>.workspace", Text, "the directory it works in"),
-    key("agents.list.<n>.model", TextOrSection, "the model it uses, as provider/model, or { primary, fallbacks }"),
-    key("agents.list.<n>.model.primary", Text, "the model to use, as provider/model"),
-    key("agents.list.<n>.model.fallbacks", TextList, "the models to ask if it does not answer"),
-    key("agents.list.<n>.thinkingDefault", THINKING, "how much its model thinks before it answers"),
-    key("agents.list.<n>.skills", TextList, "the skills it may use; absent allows all, empty none"),
-    unused("agents.list.<n>.sandbox", Free, "OpenClaw's containers for commands", "set tools.exec.sandbox: prowess runs every command in a sandbox"),
-    key("agents.list.<n>.skillsLimits", Section, "its own limits for skills"),
-    key("agents.list.<n>.skillsLimits.maxSkillsPromptChars", from(0), "how long its list of skills may be, in characters"),
-    key("agents.list.<n>.tools", Open, "its own tool settings"),
-    key("agents.list.<n>.tools.profile", Anything, "a ready-made list of tools: minimal, coding, messaging or full"),
-    key("agents.list.<n>.tools.allow", Anything, "the tools that may be used; absent or empty allows all"),
-    key("agents.list.<n>.tools.alsoAllow", Anything, "tools in addition to the profile and the list"),
-    key("agents.list.<n>.tools.deny", Anything, "the tools that may not be used"),
-    key("agents.list.<n>.tools.fs", Open, "how tools use files"),
-    key("agents.list.<n>.tools.fs.workspaceOnly", Anything, "true: tools refuse files outside the workspace instead of asking"),
-    key("agents.list.<n>.tools.exec", Open, "how commands are run"),
-    key("agents.list.<n>.tools.exec.host", HOSTS, "where commands run; a call may not choose another"),
-    key("agents.list.<n>.tools.exec.security", SECURITY, "which commands may run: none, those that rules cover, all that stay in the sandbox, or all"),
-    key("agents.list.<n>.tools.exec.ask", ASK, "when a command needs approval: never, if no rule covers it, or always"),
-    key("agents.list.<n>.tools.exec.notifyOnExit", Switch, "whether the agent is told when a background command ends"),
-    key("agents.list.<n>.tools.exec.node", Text, "the node that runs commands with host=node"),
-    key("agents.list.<n>.tools.exec.pathPrepend", TextList, "directories that come first on PATH"),
-    key("agents.list.<n>.tools.exec.safeBins", TextList, "programs that need no approval as long as they only filter their input"),
-    key("agents.list.<n>.tools.exec.safeBinTrustedDirs", TextList, "more directories that safeBins may be in"),
-    key("agents.list.<n>.tools.exec.safeBinProfiles", Anything, "argument rules for safeBins, by program"),
-    key("agents.list.<n>.tools.exec.backgroundMs", from(0), "how long to wait before a command continues in the background, in milliseconds"),
-    key("agents.list.<n>.tools.exec.timeoutSec", from(0), "how long a command may run, in seconds"),
-    key("agents.list.<n>.tools.exec.cleanupMs", from(0), "how long finished background commands are remembered, in milliseconds"),
-    key("agents.list.<n>.tools.exec.sandbox", Section, "the sandbox that commands run in"),
-    key("agents.list.<n>.tools.exec.sandbox.kind", SANDBOXES, "which sandbox; if it does not work, commands are refused; \"off\" runs them without one"),
-    key("agents.list.<n>.tools.exec.sandbox.container", Text, "the running container, for docker and podman"),
-    key("agents.list.<n>.tools.exec.sandbox.read", TextList, "more files and directories that commands may read"),
-    key("agents.list.<n>.tools.exec.sandbox.write", TextList, "more files and directories that commands may change"),
-    key("agents.list.<n>.tools.exec.sandbox.network", Switch, "whether commands may use the network"),
-    key("agents.list.<n>.tools.exec.sandbox.unixSockets", Switch, "whether commands may connect to local sockets"),
-    key("agents.list.<n>.tools.exec.protected", Section, "files of the workspace that commands cannot change and the file tools ask about"),
-    key("agents.list.<n>.tools.exec.protected.add", TextList, "more names, or paths from the workspace, that are protected"),
-    key("agents.list.<n>.tools.exec.protected.remove", TextList, "names that are not protected, such as .vscode, or .git for Git directories"),
-    key("agents.entries", Section, "the agents by name, another way to write agents.list"),
-    key("agents.entries.<id>", Open, "one agent"),
-    key("agents.entries.<id>.default", Switch, "whether it is the default agent"),
-    key("agents.entries.<id>.name", Text, "its display name"),
-    key("agents.entries.<id>.identity", Section, "how it is shown"),
-    key("agents.entries.<id>.identity.name", Text, "its name on the page and for clients"),
-    key("agents.entries.<id>.identity.theme", Text, "its theme"),
-    key("agents.entries.<id>.identity.emoji", Text, "its emoji"),
-    key("agents.entries.<id>.identity.avatar", Text, "its picture"),
-    key("agents.entries.<id>.identity.avatarUrl", Text, "the URL of its picture"),
-    key("agents.entries.<id>.verboseDefault", VERBOSE, "how much of its tools' output clients get"),
-    key("agents.entries.<id>.subagents", Open, "the agents it may start"),
-    key("agents.entries.<id>.subagents.allowAgents", TextList, "the other agents it may start; `*` for all"),
-    key("agents.entries.<id>.workspace", Text, "the directory it works in"),
-    key("agents.entries.<id>.model", TextOrSection, "the model it uses, as provider/model, or { primary, fallbacks }"),
-    key("agents.entries.<id>.model.primary", Text, "the model to use, as provider/model"),
-    key("agents.entries.<id>.model.fallbacks", TextList, "the models to ask if it does not answer"),
-    key("agents.entries.<id>.thinkingDefault", THINKING, "how much its model thinks before it answers"),
-    key("agents.entries.<id>.skills", TextList, "the skills it may use; absent allows all, empty none"),
-    unused("agents.entries.<id>.sandbox", Free, "OpenClaw's containers for commands", "set tools.exec.sandbox: prowess runs every command in a sandbox"),
-    key("agents.entries.<id>.skillsLimits", Section, "its own limits for skills"),
-    key("agents.entries.<id>.skillsLimits.maxSkillsPromptChars", from(0), "how long its list of skills may be, in characters"),
-    key("agents.entries.<id>.tools", Open, "its own tool settings"),
-    key("agents.entries.<id>.tools.profile", Anything, "a ready-made list of tools: minimal, coding, messaging or full"),
-    key("agents.entries.<id>.tools.allow", Anything, "the tools that may be used; absent or empty allows all"),
-    key("agents.entries.<id>.tools.alsoAllow", Anything, "tools in addition to the profile and the list"),
-    key("agents.entries.<id>.tools.deny", Anything, "the tools that may not be used"),
-    key("agents.entries.<id>.tools.fs", Open, "how tools use files"),
-    key("agents.entries.<id>.tools.fs.workspaceOnly", Anything, "true: tools refuse files outside the workspace instead of asking"),
-    key("agents.entries.<id>.tools.exec", Open, "how commands are run"),
-    key("agents.entries.<id>.tools.exec.host", HOSTS, "where commands run; a call may not choose another"),
-    key("agents.entries.<id>.tools.exec.security", SECURITY, "which commands may run: none, those that rules cover, all that stay in the sandbox, or all"),
-    key("agents.entries.<id>.tools.exec.ask", ASK, "when a command needs approval: never, if no rule covers it, or always"),
-    key("agents.entries.<id>.tools.exec.notifyOnExit", Switch, "whether the agent is told when a background command ends"),
-    key("agents.entries.<id>.tools.exec.node", Text, "the node that runs commands with host=node"),
-    key("agents.entries.<id>.tools.exec.pathPrepend", TextList, "directories that come first on PATH"),
-    key("agents.entries.<id>.tools.exec.safeBins", TextList, "programs that need no approval as long as they only filter their input"),
-    key("agents.entries.<id>.tools.exec.safeBinTrustedDirs", TextList, "more directories that safeBins may be in"),
-    key("agents.entries.<id>.tools.exec.safeBinProfiles", Anything, "argument rules for safeBins, by program"),
-    key("agents.entries.<id>.tools.exec.backgroundMs", from(0), "how long to wait before a command continues in the background, in milliseconds"),
-    key("agents.entries.<id>.tools.exec.timeoutSec", from(0), "how long a command may run, in seconds"),
-    key("agents.entries.<id>.tools.exec.cleanupMs", from(0), "how long finished background commands are remembered, in milliseconds"),
-    key("agents.entries.<id>.tools.exec.sandbox", Section, "the sandbox that commands run in"),
-    key("agents.entries.<id>.tools.exec.sandbox.kind", SANDBOXES, "which sandbox; if it does not work, commands are refused; \"off\" runs them without one"),
-    key("agents.entries.<id>.tools.exec.sandbox.container", Text, "the running container, for docker and podman"),
-    key("agents.entries.<id>.tools.exec.sandbox.read", TextList, "more files and directories that commands may read"),
-    key("agents.entries.<id>.tools.exec.sandbox.write", TextList, "more files and directories that commands may change"),
-    key("agents.entries.<id>.tools.exec.sandbox.network", Switch, "whether commands may use the network"),
-    key("agents.entries.<id>.tools.exec.sandbox.unixSockets", Switch, "whether commands may connect to local sockets"),
-    key("agents.entries.<id>.tools.exec.protected", Section, "files of the workspace that commands cannot change and the file tools ask about"),
-    key("agents.entries.<id>.tools.exec.protected.add", TextList, "more names, or paths from the workspace, that are protected"),
-    key("agents.entries.<id>.tools.exec.protected.remove", TextList, "names that are not protected, such as .vscode, or .git for Git directories"),
+];
 
+#[rustfmt::skip]
+const OTHERS: &[Key] = &[
     key("plugins", Section, "plugins, which may contain skills"),
     with_default("plugins.enabled", Switch, "true", "whether plugins are used at all"),
     with_default("plugins.allow", TextList, "[]", "the only plugins that may be used; empty allows all"),
@@ -247,14 +345,10 @@ pub static KEYS: &[Key] = &[
 
     key("acp", Open, "sessions with other agents' programs"),
     with_default("acp.enabled", Switch, "true", "whether there are such sessions"),
+];
 
-    key("tools", Open, "the tools and who may use them"),
-    key("tools.profile", Anything, "a ready-made list of tools: minimal, coding, messaging or full"),
-    key("tools.allow", Anything, "the tools that may be used; absent or empty allows all"),
-    key("tools.alsoAllow", Anything, "tools in addition to the profile and the list"),
-    key("tools.deny", Anything, "the tools that may not be used"),
-    key("tools.fs", Open, "how tools use files"),
-    key("tools.fs.workspaceOnly", Anything, "true: tools refuse files outside the workspace instead of asking"),
+#[rustfmt::skip]
+const LAST: &[Key] = &[
     key("tools.sessions", Open, "what agents see of other sessions"),
     with_default("tools.sessions.visibility", Choice(&["self", "tree", "agent", "all"]), "\"tree\"", "which sessions an agent may see: only its own, also those it started, those of the same agent, or all"),
     key("tools.agentToAgent", Section, "messages between agents"),
@@ -265,29 +359,6 @@ pub static KEYS: &[Key] = &[
     key("tools.subagents.tools.allow", Anything, "the tools they may use"),
     key("tools.subagents.tools.alsoAllow", Anything, "tools in addition to those"),
     key("tools.subagents.tools.deny", Anything, "the tools they may not use"),
-    key("tools.exec", Open, "how commands are run"),
-    key("tools.exec.host", HOSTS, "where commands run; a call may not choose another"),
-    with_default("tools.exec.security", SECURITY, "\"allowlist\"", "which commands may run: none, those that rules cover, all that stay in the sandbox, or all"),
-    with_default("tools.exec.ask", ASK, "\"on-miss\"", "when a command needs approval: never, if no rule covers it, or always"),
-    key("tools.exec.notifyOnExit", Switch, "whether the agent is told when a background command ends"),
-    key("tools.exec.node", Text, "the node that runs commands with host=node"),
-    with_default("tools.exec.pathPrepend", TextList, "[]", "directories that come first on PATH"),
-    with_default("tools.exec.safeBins", TextList, r#"["cut", "uniq", "head", "tail", "tr", "wc"]"#, "programs that need no approval as long as they only filter their input"),
-    with_default("tools.exec.safeBinTrustedDirs", TextList, "[]", "more directories that safeBins may be in"),
-    key("tools.exec.safeBinProfiles", Anything, "argument rules for safeBins, by program"),
-    with_default("tools.exec.backgroundMs", from(0), "10000", "how long to wait before a command continues in the background, in milliseconds"),
-    with_default("tools.exec.timeoutSec", from(0), "1800", "how long a command may run, in seconds"),
-    with_default("tools.exec.cleanupMs", from(0), "1800000", "how long finished background commands are remembered, in milliseconds"),
-    key("tools.exec.sandbox", Section, "the sandbox that commands run in"),
-    with_default("tools.exec.sandbox.kind", SANDBOXES, "\"auto\"", "which sandbox; if it does not work, commands are refused; \"off\" runs them without one"),
-    key("tools.exec.sandbox.container", Text, "the running container, for docker and podman"),
-    with_default("tools.exec.sandbox.read", TextList, "[]", "more files and directories that commands may read"),
-    with_default("tools.exec.sandbox.write", TextList, "[]", "more files and directories that commands may change"),
-    with_default("tools.exec.sandbox.network", Switch, "false", "whether commands may use the network"),
-    with_default("tools.exec.sandbox.unixSockets", Switch, "false", "whether commands may connect to local sockets"),
-    key("tools.exec.protected", Section, "files of the workspace that commands cannot change and the file tools ask about"),
-    with_default("tools.exec.protected.add", TextList, "[]", "more names, or paths from the workspace, that are protected"),
-    with_default("tools.exec.protected.remove", TextList, "[]", "names that are not protected, such as .vscode, or .git for Git directories"),
 
     unused("accessGroups", Free, "groups of users that may use a channel", "prowess has no access groups; pair devices and give them scopes (prowess node approve)"),
     unused("approvals", Free, "where OpenClaw forwards approval requests", "answer approvals on the page, in the terminal, or with prowess approvals watch"),
