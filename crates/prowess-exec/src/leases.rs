@@ -6,35 +6,17 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
-use prowess_files::Lock;
 use prowess_policy::approvals::MAIN;
 use prowess_policy::lease::{HeldLease, Lease, Lifetime, Origin};
 use prowess_policy::{Answer, quote};
 use serde::{Deserialize, Serialize};
 
 use crate::audit::now;
-
-/// The largest file that is read, in bytes.
-const MAX_BYTES: u64 = 4 * 1024 * 1024;
-
-/// How long to wait for another writer.
-const PATIENCE: Duration = Duration::from_secs(5);
+use crate::store::{LockedFile, StoreError};
 
 /// The most conversations that are remembered.
 const MAX_SESSIONS: usize = 10_000;
-
-/// Why leases cannot be read or kept.
-#[derive(Debug, thiserror::Error)]
-pub enum LeaseError {
-    /// The disk.
-    #[error("{0}: {1}")]
-    Io(PathBuf, std::io::Error),
-    /// Not what it should be. The file is left alone, and nobody holds anything by it.
-    #[error("{0} cannot be read: {1}")]
-    Broken(PathBuf, String),
-}
 
 #[derive(Serialize, Deserialize)]
 struct LeaseFile {
@@ -77,7 +59,7 @@ impl Holder {
 /// All leases that people gave.
 #[derive(Debug, Clone)]
 pub struct Leases {
-    path: PathBuf,
+    file: LockedFile,
     sessions: Arc<Mutex<HashMap<String, Vec<HeldLease>>>>,
 }
 
@@ -85,41 +67,37 @@ impl Leases {
     /// Those in this state directory.
     #[must_use]
     pub fn in_state_dir(state_dir: &Path) -> Self {
-        Self { path: state_dir.join("exec-leases.json"), sessions: Arc::default() }
+        Self { file: LockedFile::new(state_dir.join("exec-leases.json")), sessions: Arc::default() }
     }
 
     /// Where those that last are kept.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.path
+        self.file.path()
     }
 
     /// Where the lock of that file is.
     #[must_use]
     pub fn lock_path(&self) -> PathBuf {
-        self.path.with_extension("json.lock")
+        self.file.lock_path()
     }
 
     /// Those that last.
-    pub fn load(&self) -> Result<Vec<HeldLease>, LeaseError> {
-        let text = match std::fs::metadata(&self.path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(LeaseError::Io(self.path.clone(), error)),
-            Ok(meta) if meta.len() > MAX_BYTES => {
-                return Err(LeaseError::Broken(self.path.clone(), "it is too large".to_owned()));
-            }
-            Ok(_) => std::fs::read_to_string(&self.path).map_err(|error| LeaseError::Io(self.path.clone(), error))?,
-        };
-        let file: LeaseFile =
-            serde_json::from_str(&text).map_err(|error| LeaseError::Broken(self.path.clone(), error.to_string()))?;
+    pub fn load(&self) -> Result<Vec<HeldLease>, StoreError> {
+        self.parse(self.file.read()?.as_deref())
+    }
+
+    fn parse(&self, text: Option<&str>) -> Result<Vec<HeldLease>, StoreError> {
+        let Some(text) = text else { return Ok(Vec::new()) };
+        let file: LeaseFile = serde_json::from_str(text).map_err(|error| self.file.broken(error))?;
         if file.version != 1 {
-            return Err(LeaseError::Broken(self.path.clone(), "its `version` is not 1".to_owned()));
+            return Err(self.file.broken("its `version` is not 1"));
         }
         Ok(file.leases)
     }
 
     /// What `holder` holds, all together.
-    pub fn held(&self, holder: &Holder) -> Result<Lease, LeaseError> {
+    pub fn held(&self, holder: &Holder) -> Result<Lease, StoreError> {
         let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         let own = sessions.get(&holder.session).into_iter().flatten().cloned();
         let all: Vec<HeldLease> = self.load()?.into_iter().chain(own).collect();
@@ -128,7 +106,7 @@ impl Leases {
     }
 
     /// Keeps what a person allowed beyond the sandbox for as long as they said.
-    pub fn keep_answer(&self, holder: &Holder, lease: Lease, answer: Answer) -> Result<(), LeaseError> {
+    pub fn keep_answer(&self, holder: &Holder, lease: Lease, answer: Answer) -> Result<(), StoreError> {
         let lifetime = match answer {
             Answer::Session => Lifetime::Session,
             Answer::Always => Lifetime::Always,
@@ -143,7 +121,7 @@ impl Leases {
         holder: &Holder,
         lease: Lease,
         (origin, lifetime): (Origin, Lifetime),
-    ) -> Result<(), LeaseError> {
+    ) -> Result<(), StoreError> {
         let (skill, source) = holder.skill.clone().unzip();
         let id = uuid::Uuid::new_v4().to_string();
         let held = HeldLease { id, agent: holder.agent.clone(), skill, source, lease, origin, lifetime, at: now() };
@@ -167,7 +145,7 @@ impl Leases {
 
     /// Revokes the lease whose id begins like this, or all that are for this skill or allow this host, path or key, and
     /// tells how many there were.
-    pub fn revoke(&self, wanted: &str) -> Result<usize, LeaseError> {
+    pub fn revoke(&self, wanted: &str) -> Result<usize, StoreError> {
         let mut removed = 0;
         self.change(|leases| {
             let before = leases.len();
@@ -183,14 +161,12 @@ impl Leases {
         Ok(removed)
     }
 
-    fn change(&self, change: impl FnOnce(&mut Vec<HeldLease>)) -> Result<(), LeaseError> {
-        let failed = |error: std::io::Error| LeaseError::Io(self.path.clone(), error);
-        let lock = Lock::acquire(&self.lock_path(), PATIENCE);
-        let _lock = lock.map_err(|error| failed(std::io::Error::other(error)))?;
-        let mut leases = self.load()?;
-        change(&mut leases);
-        let text = serde_json::to_string_pretty(&LeaseFile { version: 1, leases })
-            .map_err(|error| LeaseError::Broken(self.path.clone(), error.to_string()))?;
-        prowess_files::replace(&self.path, text.as_bytes()).map_err(failed)
+    fn change(&self, change: impl FnOnce(&mut Vec<HeldLease>)) -> Result<(), StoreError> {
+        self.file.update(|text| {
+            let mut leases = self.parse(text)?;
+            change(&mut leases);
+            let text = serde_json::to_string_pretty(&LeaseFile { version: 1, leases });
+            Ok((Some(text.map_err(|error| self.file.broken(error))?), ()))
+        })
     }
 }

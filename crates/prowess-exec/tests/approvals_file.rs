@@ -86,6 +86,24 @@ async fn a_file_that_others_can_write_is_not_believed() {
     assert!(world.run("ls").await.is_error, "a folder is no file");
 }
 
+#[tokio::test]
+async fn leases_that_others_can_write_are_not_believed_either() {
+    for (mode, runs) in [(0o600, true), (0o644, true), (0o620, false), (0o602, false)] {
+        let world = World::new(always());
+        write(world.exec.leases.path(), r#"{"version": 1, "leases": []}"#, mode);
+        let result = world.run("touch mark").await;
+        assert_eq!((!result.is_error, world.ws("mark").exists()), (runs, runs), "{mode:o}: {}", result.text());
+        assert_eq!(matches!(world.exec.leases.load(), Err(StoreError::Unsafe(_))), !runs, "{mode:o}");
+    }
+    for broken in ["", "[]", r#"{"version": 2, "leases": []}"#] {
+        let world = World::new(always());
+        write(world.exec.leases.path(), broken, 0o600);
+        assert!(world.run("touch mark").await.is_error && !world.ws("mark").exists(), "{broken}");
+        assert!(world.exec.leases.revoke("anything").is_err(), "{broken}");
+        assert_eq!(std::fs::read_to_string(world.exec.leases.path()).expect("it is there"), broken);
+    }
+}
+
 #[test]
 fn what_is_written_is_for_its_owner_alone_and_nothing_is_left_beside_it() {
     let world = World::new(Arc::new(Nobody));

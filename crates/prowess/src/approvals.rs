@@ -173,10 +173,11 @@ fn revoke(file: &ApprovalsFile, agent: &str, wanted: &str, json: bool) -> Result
     )))
 }
 
-fn broken(error: StoreError) -> Failure {
+/// What to do about a file of rules or leases that cannot be used.
+pub(crate) fn broken(error: StoreError) -> Failure {
     let hint = match &error {
         StoreError::Broken { .. } | StoreError::TooLarge(_) => {
-            "fix the file or move it elsewhere; until then its rules are ignored"
+            "fix the file or move it elsewhere; until then no command runs"
         }
         StoreError::Unsafe(path) => return Failure::input(&error).hint(format!("chmod go-w {}", path.display())),
         StoreError::NotAFile(_) => "replace it with a regular file, or remove it",

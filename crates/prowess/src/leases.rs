@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use prowess_exec::leases::{Holder, LeaseError, Leases};
+use prowess_exec::leases::{Holder, Leases};
 use prowess_host::{Context, Failure, View};
 use prowess_policy::lease::{HeldLease, HostRule, Lease, Lifetime, Origin};
 use prowess_policy::shown;
 use serde_json::json;
 
+use crate::approvals::broken;
 use crate::cli::{self, Globals, LeaseArgs};
 use crate::output::{Report, table};
 use crate::skills;
@@ -117,12 +118,4 @@ fn revoke(leases: &Leases, wanted: &str, json: bool) -> Result<Report, Failure> 
     }
     let what = if removed == 1 { "One lease".to_owned() } else { format!("{removed} leases") };
     Ok(Report::text(format!("{what} revoked. What is running keeps what it has.\n")))
-}
-
-fn broken(error: LeaseError) -> Failure {
-    let hint = match &error {
-        LeaseError::Broken(..) => "fix the file or move it elsewhere; until then no command runs",
-        LeaseError::Io(..) => "check that you can read and write the state directory",
-    };
-    Failure::input(error).hint(hint)
 }
