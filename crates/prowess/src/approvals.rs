@@ -5,16 +5,18 @@ mod log;
 
 use prowess_exec::lookup::Disk;
 use prowess_exec::store::{ApprovalsFile, StoreError};
-use prowess_host::{Failure, base};
+use prowess_host::{Context, Failure, base};
 use prowess_policy::advice::may_propose;
 use prowess_policy::approvals::{EVERYONE, Entry};
 use prowess_policy::lookup::Lookup;
+use prowess_policy::posture::Security;
 use prowess_policy::reach::{Called, Farther, Kind, Reach, reach};
 use prowess_policy::shown;
 use prowess_policy::wrapper::Tail;
 use serde_json::json;
 
 use crate::cli::{self, Globals};
+use crate::doctor::rules_here;
 use crate::output::{Report, table};
 
 pub(crate) fn run(command: &cli::Approvals, globals: &Globals) -> Result<Report, Failure> {
@@ -32,7 +34,7 @@ pub(crate) fn run(command: &cli::Approvals, globals: &Globals) -> Result<Report,
         cli::Approvals::Watch | cli::Approvals::Resolve { .. } | cli::Approvals::Log { .. } => Ok(Report::text("")),
         cli::Approvals::Path if globals.json => Report::json(&json!({ "path": file.path() })),
         cli::Approvals::Path => Ok(Report::text(format!("{}\n", file.path().display()))),
-        cli::Approvals::List => list(&file, globals),
+        cli::Approvals::List => list(&file, &context, globals),
         cli::Approvals::Allow { pattern, all_agents } => {
             let settings = base(&context, context.workspace.clone(), "main").settings;
             let is_set = settings.security.is_some() || settings.ask.is_some();
@@ -42,7 +44,7 @@ pub(crate) fn run(command: &cli::Approvals, globals: &Globals) -> Result<Report,
     }
 }
 
-fn list(file: &ApprovalsFile, globals: &Globals) -> Result<Report, Failure> {
+fn list(file: &ApprovalsFile, context: &Context, globals: &Globals) -> Result<Report, Failure> {
     let approvals = file.load().map_err(broken)?;
     let entries: Vec<(&str, Entry)> = approvals
         .agents()
@@ -65,7 +67,11 @@ fn list(file: &ApprovalsFile, globals: &Globals) -> Result<Report, Failure> {
         return Report::json(&json!({ "path": file.path(), "entries": entries.iter().map(shape).collect::<Vec<_>>() }));
     }
     if entries.is_empty() {
-        return Ok(Report::text("No rules yet. To let a program run without asking: prowess approvals allow NAME\n"));
+        let settings = base(context, context.workspace.clone(), "main").settings;
+        return Ok(Report::text(match rules_here(context, &settings, &approvals).posture.security {
+            Security::Contained => NO_RULES_NEEDED,
+            Security::Allowlist | Security::Deny | Security::Full => NO_RULES,
+        }));
     }
     let row = |(agent, entry): (&str, Entry)| {
         let arguments = match (&entry.arg_pattern, &entry.last_used_command) {
@@ -83,6 +89,13 @@ fn list(file: &ApprovalsFile, globals: &Globals) -> Result<Report, Failure> {
         entries.into_iter().map(row).collect(),
     )))
 }
+
+/// What to do about an empty list where the rules decide.
+const NO_RULES: &str = "No rules yet. To let a program run without asking: prowess approvals allow NAME\n";
+
+/// What it means where the sandbox decides.
+const NO_RULES_NEEDED: &str = "No rules, and none are needed: commands run in the sandbox without asking.\n\
+    prowess leases list shows what they may use beyond it.\n";
 
 /// What the first rule changes for who had none.
 const FIRST_RULE: &str = "Note: from now on the rules decide, and commands that none covers need your approval. To let the \

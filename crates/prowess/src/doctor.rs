@@ -14,6 +14,8 @@ use crate::cli::Globals;
 use crate::output::{BAD, DIM, GOOD, Report, WARN, count, paint, safe, short_path};
 use crate::wrap::{stdout_columns, wrap, wrap_message};
 
+pub(crate) use rules::rules_here;
+
 /// How one thing stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Standing {

@@ -128,6 +128,7 @@ fn with_nothing_configured_only_what_leaves_the_sandbox_needs_approval() {
     home.go("exec run -- 'for f in a b; do touch $f; done; ls; echo kept > /tmp/x; cat /tmp/x'")
         .ok()
         .out_has("a\nb\nkept");
+    home.go("approvals list").ok().out_has("none are needed").out_has("prowess leases list").lacks("approvals allow");
     let refused = home.go("exec run -- 'curl -s https://wttr.in/Lisbon'").code(1);
     refused.err_has("it would reach wttr.in").err_has("prowess leases allow --host wttr.in");
     let found = home.go("exec check --json -- 'git -C . push https://example.com/x; cat ~/.netrc'").ok().json();
@@ -369,7 +370,7 @@ fn the_operators_words_decide() {
 #[test]
 fn what_is_allowed_can_be_listed_and_taken_back() {
     let home = listing();
-    home.go("approvals list").ok().out_has("No rules yet");
+    home.go("approvals list").ok().out_has("No rules yet").out_has("prowess approvals allow NAME");
     home.go("approvals allow ls").ok().out_has("/usr/bin/ls may run");
     home.go("approvals allow ls").ok().out_has("was already allowed");
     home.go("approvals allow --all-agents cat").ok();
@@ -481,7 +482,7 @@ fn the_doctor_says_what_works_and_what_to_mind() {
     let found = home.go("doctor --json").ok().json();
     assert_eq!(found["ok"], true);
     let findings = found["findings"].as_array().expect("a list");
-    for name in ["landlock", "seccomp", "approvals", "posture", "shell"] {
+    for name in ["landlock", "seccomp", "approvals", "commands", "shell"] {
         assert!(findings.iter().any(|it| it["name"] == name), "{name}: {found}");
     }
     prowess().config("{ tools: { exec: { security: 'full' } } }").go("doctor").ok().out_has("EVERY command runs");

@@ -8,9 +8,10 @@ use prowess_exec::sandbox::{Kind, Sandbox, Survey};
 use prowess_exec::store::ApprovalsFile;
 use prowess_exec::{Setting, exec as hands};
 use prowess_host::Context;
-use prowess_policy::ExecSettings;
+use prowess_policy::approvals::Approvals;
 use prowess_policy::posture::{Ask, Posture, Security};
 use prowess_policy::safe_bin::SafeBins;
+use prowess_policy::{ExecSettings, Rules};
 
 use super::{Finding, Standing};
 use crate::output::short_path;
@@ -59,6 +60,47 @@ fn approvals(context: &Context, settings: &ExecSettings) -> Vec<Finding> {
         let advice = "fix the file or move it elsewhere; until then every command is refused";
         return vec![finding("leases", Standing::Broken, error.to_string()).advice(advice)];
     }
+    let rules = rules_here(context, settings, &approvals);
+    let count = rules.allowlist.len();
+    let entries = match count {
+        0 => "no rules yet".to_owned(),
+        1 => "1 rule".to_owned(),
+        _ => format!("{count} rules"),
+    };
+    let path = short_path(file.path(), context.user_home());
+    let Posture { security, ask, .. } = rules.posture;
+    let decided = match (security, ask) {
+        (Security::Deny, _) => {
+            finding("commands", Standing::Broken, "every command is refused (security is deny)".to_owned())
+                .advice("set `security` to contained in tools.exec and in exec-approvals.json")
+        }
+        (Security::Full, Ask::Off | Ask::OnMiss) => {
+            finding("commands", Standing::Warning, "EVERY command runs without asking (security is full)".to_owned())
+                .advice("prowess config set tools.exec.security contained")
+        }
+        (_, Ask::Always) => finding("commands", Standing::Works, "every command needs your approval".to_owned()),
+        (Security::Contained, _) => finding(
+            "commands",
+            Standing::Works,
+            "commands run in the sandbox without asking; what leaves it needs your approval".to_owned(),
+        ),
+        (Security::Allowlist, Ask::OnMiss) => {
+            finding("commands", Standing::Works, "commands that no rule covers need your approval".to_owned())
+        }
+        (Security::Allowlist, Ask::Off) => {
+            finding("commands", Standing::Works, "commands that no rule covers are refused".to_owned())
+        }
+    };
+    let (_, warnings) =
+        SafeBins::new(settings.safe_bins.as_deref(), &settings.safe_bin_profiles, &settings.safe_bin_trusted_dirs);
+    let warned = warnings.iter().map(|one| finding("safe bins", Standing::Warning, one.to_string()));
+    let mut findings = vec![finding("approvals", Standing::Works, format!("{entries} in {path}")), decided];
+    findings.extend(warned);
+    findings
+}
+
+/// The rules that commands of the agent are judged by on this machine.
+pub(crate) fn rules_here(context: &Context, settings: &ExecSettings, approvals: &Approvals) -> Rules {
     let setting = Setting {
         agent: context.agent.id.to_string(),
         session: "doctor".to_owned(),
@@ -74,43 +116,7 @@ fn approvals(context: &Context, settings: &ExecSettings) -> Vec<Finding> {
     let survey = Survey::default();
     let kind = hands::choice(&settings.sandbox).ok().and_then(|choice| Sandbox::choose(&choice, &survey).ok());
     let can_contain = kind.is_some_and(|kind| survey.contains(&kind));
-    let rules = rules(&ExecCall::default(), &setting, &approvals, can_contain);
-    let count = rules.allowlist.len();
-    let entries = match count {
-        0 => "no rules yet".to_owned(),
-        1 => "1 rule".to_owned(),
-        _ => format!("{count} rules"),
-    };
-    let path = short_path(file.path(), context.user_home());
-    let Posture { security, ask, .. } = rules.posture;
-    let posture = match (security, ask) {
-        (Security::Deny, _) => {
-            finding("posture", Standing::Broken, "every command is refused (security is deny)".to_owned())
-                .advice("set security to allowlist in tools.exec and in exec-approvals.json")
-        }
-        (Security::Full, Ask::Off | Ask::OnMiss) => {
-            finding("posture", Standing::Warning, "EVERY command runs without asking (security is full)".to_owned())
-                .advice("prowess config set tools.exec.security allowlist")
-        }
-        (_, Ask::Always) => finding("posture", Standing::Works, "every command needs your approval".to_owned()),
-        (Security::Contained, _) => finding(
-            "posture",
-            Standing::Works,
-            "commands run in the sandbox without asking; what leaves it needs your approval".to_owned(),
-        ),
-        (Security::Allowlist, Ask::OnMiss) => {
-            finding("posture", Standing::Works, "commands that no rule covers need your approval".to_owned())
-        }
-        (Security::Allowlist, Ask::Off) => {
-            finding("posture", Standing::Works, "commands that no rule covers are refused".to_owned())
-        }
-    };
-    let (_, warnings) =
-        SafeBins::new(settings.safe_bins.as_deref(), &settings.safe_bin_profiles, &settings.safe_bin_trusted_dirs);
-    let warned = warnings.iter().map(|one| finding("safe bins", Standing::Warning, one.to_string()));
-    let mut findings = vec![finding("approvals", Standing::Works, format!("{entries} in {path}")), posture];
-    findings.extend(warned);
-    findings
+    rules(&ExecCall::default(), &setting, approvals, can_contain)
 }
 
 fn shell() -> Finding {
