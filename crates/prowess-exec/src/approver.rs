@@ -14,7 +14,7 @@ use prowess_policy::{Answer, Cover, Denied, Judgment, Objection, Question, is_re
 
 use line::Line;
 
-pub use tool_question::{Change, MAX_SHOWN, Passage, ToolQuestion};
+pub use tool_question::{Change, MAX_SHOWN, NETWORK, Passage, ToolQuestion, heading};
 
 /// How long a question stays open.
 pub const PATIENCE: Duration = Duration::from_secs(120);
@@ -45,7 +45,7 @@ pub trait Approver: Send + Sync {
         Box::pin(std::future::ready(None))
     }
 
-    /// Why there is nobody who could be asked, if that is so, and what to do about it.
+    /// Why there is nobody who could be asked, if that is so.
     fn nobody(&self) -> Option<&'static str> {
         None
     }
@@ -55,7 +55,7 @@ pub trait Approver: Send + Sync {
 #[must_use]
 pub fn unanswered(approver: &dyn Approver) -> String {
     match approver.nobody() {
-        Some(why) => format!("needs approval, and there is nobody to ask: {why}"),
+        Some(why) => format!("it needs approval, and there is nobody to ask because {why}"),
         None => Denied::Unanswered.to_string(),
     }
 }
@@ -88,7 +88,7 @@ impl Approver for Nobody {
     }
 
     fn nobody(&self) -> Option<&'static str> {
-        Some("this program has no terminal; start it at a terminal, or allow the command beforehand")
+        Some("this program has no terminal")
     }
 }
 

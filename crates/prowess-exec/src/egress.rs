@@ -7,9 +7,9 @@ use prowess_egress::{
     Answer as HostAnswer, CommandContext, ConnectionRecord, HostQuestion, Lifetime, Outcome, environment,
 };
 use prowess_policy::lease::{HostRule, Lease};
-use prowess_policy::{Answer, Permit};
+use prowess_policy::{Answer, Denied, Permit, listed};
 
-use crate::approver::{Approver, Offer, ToolQuestion, unanswered};
+use crate::approver::{Approver, NETWORK, Offer, ToolQuestion, unanswered};
 use crate::exec::Exec;
 use crate::leases::{Holder, Leases};
 use crate::loopback::SessionNetwork;
@@ -113,7 +113,7 @@ impl HostAsker {
         };
         let lease = Lease::for_hosts(vec![rule]);
         match self.approver.ask_tool(&self.question(&lease)).await {
-            Some(Answer::No) => HostAnswer::Refuse("a person refused it".to_owned()),
+            Some(Answer::No) => HostAnswer::Refuse(Denied::ByPerson.to_string()),
             Some(answer) => {
                 let (leases, holder) = (self.leases.clone(), self.holder.clone());
                 let keep = move || leases.keep_answer(&holder, lease, answer);
@@ -124,7 +124,7 @@ impl HostAsker {
                 }
             }
             None => HostAnswer::Refuse(format!(
-                "{}; to allow it: {}",
+                "{}. To allow it: {}",
                 unanswered(&*self.approver),
                 self.holder.allow_command(&lease)
             )),
@@ -136,9 +136,9 @@ impl HostAsker {
         ToolQuestion {
             agent: self.holder.agent.clone(),
             session: self.holder.session.clone(),
-            tool: "network".to_owned(),
-            summary: format!("{}{skill}", lease.phrases().join(", ")),
-            why: format!("this command waits for the connection: {}", self.command),
+            tool: NETWORK.to_owned(),
+            summary: format!("{}{skill}", listed(&lease.phrases())),
+            why: format!("it connects to this host: {}", self.command),
             content: Vec::new(),
             offer: Offer::Session,
         }

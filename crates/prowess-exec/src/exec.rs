@@ -15,20 +15,21 @@ use prowess_policy::env::{EnvInputs, RunEnv, compose};
 use prowess_policy::protected::Protection;
 use prowess_policy::wants::Ground;
 use prowess_policy::{
-    Answer, Basis, Binding, Denied, Dialect, ExecSettings, Grant, Grants, Judgment, Objection, Permit, Place,
-    ProgramPlace, Request, Rules, SandboxChoice, Shell,
+    Answer, Basis, Binding, Denied, Dialect, ExecSettings, Grant, Grants, Judgment, Permit, Place, ProgramPlace,
+    Request, Rules, SandboxChoice, Shell,
 };
 
 use crate::approver::{Approver, unanswered};
 use crate::audit::{Audit, Ending, Note, now};
 use crate::connections::Connections;
 use crate::egress;
-use crate::exec_tool::{self, Background, Defaults, ExecCall, NAME, Plan, Workdir, preflight};
+use crate::exec_tool::{self, Background, Defaults, ExecCall, Plan, Workdir, preflight};
 use crate::job::{Handle, Input, Leftovers, Runner, Start};
 use crate::launch::{Bounds, Launch, Warrant};
 use crate::leases::{Holder, Leases};
 use crate::lookup::Disk;
 use crate::loopback::{SessionNetwork, SessionNetworks};
+use crate::refusal::{Refusal, explained, not_run, refuse, remedies};
 use crate::remote::{Remote, check_here};
 use crate::remotes::{git_config, remotes};
 use crate::rules::rules;
@@ -172,12 +173,11 @@ impl Exec {
         let kind = self.kind(setting).ok();
         let proxied = kind.as_ref().is_some_and(|kind| self.is_proxied(kind, setting));
         let env = environment(call, setting, &cwd.path, proxied).map_err(|refusal| refuse(&refusal))?;
-        let approvals = self
-            .approvals
-            .load()
-            .map_err(|error| refuse(&format!("exec denied: the approvals cannot be read, so nothing runs. {error}")))?;
+        let approvals = self.approvals.load().map_err(|error| {
+            refuse(&format!("exec denied: the approvals cannot be read, so nothing runs: {error}."))
+        })?;
         let can_contain = kind.as_ref().is_some_and(|kind| self.survey.contains(kind));
-        let ground = self.ground(setting, &env, &cwd.path).map_err(|why| refuse(&format!("exec denied: {why}")))?;
+        let ground = self.ground(setting, &env, &cwd.path).map_err(|why| refuse(&format!("exec denied: {why}.")))?;
         let rules = Rules { ground, ..rules(call, setting, &approvals, can_contain) };
         let disk = Disk::new(env.get("PATH").unwrap_or_default(), &cwd.path).open_to_runs(setting.changeable());
         let binding = Binding {
@@ -294,7 +294,7 @@ impl Exec {
             Ok(permit) => return Ok(permit),
             Err(judgment) => *judgment,
         };
-        let told = told(&judgment, &setting.holder());
+        let explained = explained(&judgment, &setting.holder());
         let lacks = judgment.lacks().clone();
         let asked = match judgment.question() {
             Ok(question) => {
@@ -304,25 +304,26 @@ impl Exec {
                     None => question.unanswered().map(|permit| (permit, Vec::new())),
                 };
                 answered.map(|(permit, grants)| (permit, grants, answer)).map_err(|why| match why {
-                    Denied::Unanswered => unanswered(approver),
-                    Denied::ByPerson | Denied::NotForGood(_) => why.to_string(),
+                    Denied::Unanswered => Refusal::new(unanswered(approver)).with(explained),
+                    Denied::ByPerson | Denied::NotForGood(_) => Refusal::new(why.to_string()),
                 })
             }
-            Err(_) => Err("the rules do not allow it".to_owned()),
+            Err(_) => Err(Refusal::new("the rules do not allow it").with(explained)),
         };
         let (exec, docket, setting) = (self.clone(), Arc::clone(docket), Arc::clone(setting));
         let settle = move || {
             let settled = asked.and_then(|(permit, grants, answer)| {
                 if answer == Some(Answer::Always) {
-                    exec.store(&grants, &setting).map_err(|why| format!("the rule could not be saved: {why}"))?;
+                    let stored = exec.store(&grants, &setting);
+                    stored.map_err(|why| Refusal::new(format!("the rule could not be saved: {why}")))?;
                 }
                 let kept = answer.map_or(Ok(()), |answer| exec.leases.keep_answer(&setting.holder(), lacks, answer));
-                kept.map_err(|why| format!("the lease could not be saved: {why}"))?;
+                kept.map_err(|why| Refusal::new(format!("the lease could not be saved: {why}")))?;
                 Ok(permit)
             });
-            settled.map_err(|why| {
-                exec.note(&docket.note, Ending::Refused, &why);
-                refuse(&format!("exec denied: {why}\n{told}"))
+            settled.map_err(|refusal| {
+                exec.note(&docket.note, Ending::Refused, &refusal.what);
+                refusal.result()
             })
         };
         let settled = tokio::task::spawn_blocking(settle).await;
@@ -560,39 +561,6 @@ fn place(path: &Path) -> std::io::Result<Place> {
     let path = path.canonicalize()?;
     let metadata = std::fs::metadata(&path)?;
     Ok(Place { path, device: metadata.dev(), inode: metadata.ino() })
-}
-
-/// What a model, and the person behind it, is told about a command that did not run.
-fn told(judgment: &Judgment, holder: &Holder) -> String {
-    let mut lines: Vec<String> = Vec::new();
-    for objection in judgment.all_objections().map(|objection| format!("- {objection}")) {
-        if !lines.contains(&objection) {
-            lines.push(objection);
-        }
-    }
-    let remedies = remedies(judgment, holder);
-    if !remedies.is_empty() {
-        lines.push("To change that:".to_owned());
-        lines.extend(remedies.into_iter().map(|remedy| format!("- {remedy}")));
-    }
-    lines.join("\n")
-}
-
-/// What would change the verdict, the command that gives a lease included.
-fn remedies(judgment: &Judgment, holder: &Holder) -> Vec<String> {
-    let mut remedies = judgment.remedies();
-    if judgment.objections().iter().any(|one| matches!(one, Objection::Leaves(_))) {
-        remedies.push(holder.allow_command(judgment.lacks()));
-    }
-    remedies
-}
-
-fn not_run(why: &dyn std::fmt::Display) -> ToolResult {
-    refuse(&format!("The command was not run: {why}."))
-}
-
-fn refuse(why: &str) -> ToolResult {
-    ToolResult::error(NAME, why)
 }
 
 fn new_id() -> String {

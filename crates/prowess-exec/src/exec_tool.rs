@@ -226,7 +226,7 @@ pub fn schema() -> Value {
             "pty": {"type": "boolean", "description": "Run it in a terminal, for programs that need one."},
             "elevated": {"type": "boolean", "description": "Run it outside the sandbox, where that is allowed."},
             "host": {"type": "string", "description": "Where to run it: sandbox, gateway or node."},
-            "security": {"type": "string", "description": "Be stricter: deny, allowlist or full."},
+            "security": {"type": "string", "description": "Be stricter: deny, allowlist, contained or full."},
             "ask": {"type": "string", "description": "Ask more often: off, on-miss or always."},
             "node": {"type": "string", "description": "The node to run it on, with host=node."}
         }

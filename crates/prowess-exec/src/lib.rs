@@ -21,6 +21,7 @@ mod loopback;
 pub mod output;
 pub mod process_tool;
 pub mod remote;
+mod refusal;
 mod remotes;
 pub mod rules;
 pub mod sandbox;

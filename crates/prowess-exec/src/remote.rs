@@ -8,8 +8,9 @@ use prowess_policy::Host;
 
 use crate::approver::Approver;
 use crate::exec::Exec;
-use crate::exec_tool::{ExecCall, NAME};
+use crate::exec_tool::ExecCall;
 use crate::leases::Holder;
+use crate::refusal::{not_run, refuse};
 use crate::setting::Setting;
 use crate::tool::ToolResult;
 
@@ -52,11 +53,11 @@ impl Exec {
             for skill in setting.skills.iter_mut().filter(|skill| !skill.withheld.is_empty()) {
                 let own = Some((skill.name.clone(), skill.source.clone()));
                 let held = leases.held(&Holder { agent: agent.clone(), session: session.clone(), skill: own });
-                skill.give_held(&held.map_err(|error| refuse(&format!("exec denied: {error}")))?);
+                skill.give_held(&held.map_err(|error| refuse(&format!("exec denied: {error}.")))?);
             }
             Ok(setting)
         });
-        giving.await.map_err(|error| refuse(&format!("The command was not run: internal error: {error}")))?
+        giving.await.map_err(|error| not_run(&format!("internal error: {error}")))?
     }
 }
 
@@ -72,8 +73,8 @@ pub(crate) fn check_here(call: &ExecCall, setting: &Setting) -> Result<(), ToolR
 fn host(call: &ExecCall, setting: &Setting) -> Result<Option<Host>, ToolResult> {
     if call.elevated {
         return Err(refuse(
-            "elevated is not available right now (runtime=sandboxed).\nCommands are approved one by one instead; \
-             run it without elevated, and a person is asked where the rules do not cover it.",
+            "elevated is not available right now (runtime=sandboxed).\nRun it without elevated: a person is asked \
+             about what leaves the sandbox.",
         ));
     }
     let asked = call.host.or(setting.settings.host);
@@ -91,8 +92,4 @@ fn host(call: &ExecCall, setting: &Setting) -> Result<Option<Host>, ToolResult> 
 
 fn no_node() -> ToolResult {
     refuse("exec host=node requires a paired node (none available). Use host=gateway, or connect a node first.")
-}
-
-fn refuse(why: &str) -> ToolResult {
-    ToolResult::error(NAME, why)
 }

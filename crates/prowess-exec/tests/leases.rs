@@ -65,7 +65,7 @@ async fn what_a_person_allows_is_reached_and_nothing_else() {
     let fetch = |address: SocketAddr| format!("curl -sS -m 10 http://{address}/");
     assert_eq!(world.run(&fetch(one)).await.text(), "hello");
     let refused = world.run(&fetch(two)).await.text();
-    assert!(refused.contains("denied by the user"), "{refused}");
+    assert!(refused.contains("the user said no"), "{refused}");
     assert_eq!(*asked.lock().unwrap(), [[format!("reach {one}")], [format!("reach {two}")]]);
     let trail = std::fs::read_to_string(world.exec.connections.path()).expect("one line");
     assert!(trail.lines().count() == 1 && trail.contains("\"outcome\":\"served\""), "{trail}");

@@ -219,7 +219,7 @@ async fn what_is_allowed_runs_once_and_what_is_allowed_for_good_is_not_asked_aga
     drop(person);
     let person = Person::who_says(&room, "deny").await;
     let denied = turn.here("uname -r").await;
-    assert!(denied.is_error && denied.text().contains("denied by the user"), "other arguments: {}", denied.text());
+    assert!(denied.is_error && denied.text().contains("the user said no"), "other arguments: {}", denied.text());
     assert_eq!(person.questions().len(), 1);
     room.running.end().await;
 }

@@ -184,7 +184,7 @@ async fn a_turn_asks_here_for_what_runs_there_and_always_means_always() {
     {
         let person = Person::who_says(&room, "deny").await;
         let denied = turn.there("tool a").await;
-        assert!(denied.is_error && denied.text().contains("denied by the user"), "{}", denied.text());
+        assert!(denied.is_error && denied.text().contains("the user said no"), "{}", denied.text());
         let question = &person.questions()[0];
         assert_eq!((&question["command"], &question["host"]), (&json!("tool a"), &json!("node")));
         assert_eq!(question["commandArgv"], json!(["/bin/sh", "-lc", "tool a"]));

@@ -18,6 +18,7 @@ pub mod ownership;
 mod pattern;
 mod permit;
 pub mod posture;
+mod prose;
 pub mod protected;
 pub mod reach;
 mod read_only;
@@ -33,6 +34,7 @@ pub use judge::{
 };
 pub use pattern::Pattern;
 pub use permit::{Answer, Basis, Binding, Denied, Dialect, Permit, Pin, Place, Question, Shell, Shown, shown};
+pub use prose::listed;
 pub use read_only::is_read_only;
 pub use script::{Script, quote};
 pub use settings::{ExecSettings, Grants, Host, SandboxChoice};

@@ -223,10 +223,10 @@ pub struct Question(Judgment);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Denied {
     /// A person said no.
-    #[error("denied by the user")]
+    #[error("the user said no")]
     ByPerson,
     /// Nobody answered in time.
-    #[error("needs approval, and nobody answered")]
+    #[error("it needs approval, and nobody answered")]
     Unanswered,
     /// "Always" is not to be had for this command.
     #[error("this command cannot always be allowed: {0}")]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use prowess_exec::leases::{Holder, Leases};
 use prowess_host::{Context, Failure, View};
 use prowess_policy::lease::{HeldLease, HostRule, Lease, Lifetime, Origin};
-use prowess_policy::shown;
+use prowess_policy::{listed, shown};
 use serde_json::json;
 
 use crate::approvals::broken;
@@ -39,7 +39,7 @@ fn list(leases: &Leases, json: bool) -> Result<Report, Failure> {
     let row = |held: HeldLease| {
         let id: String = held.id.chars().take(8).collect();
         let skill = held.skill.as_deref().map_or_else(|| "–".to_owned(), |skill| shown(skill).to_string());
-        let allowed = shown(&held.lease.phrases().join(", ")).to_string();
+        let allowed = shown(&listed(&held.lease.phrases())).to_string();
         vec![id, shown(&held.agent).to_string(), skill, allowed]
     };
     Ok(Report::text(table(&["Id", "Agent", "Skill", "May"], &[3], held.into_iter().map(row).collect())))
@@ -77,7 +77,7 @@ fn allow(leases: &Leases, context: Context, args: &LeaseArgs, json: bool) -> Res
             "agent": holder.agent, "skill": holder.skill.map(|(name, _)| name), "lease": lease,
         }));
     }
-    Ok(Report::text(format!("From now on {whose} may {}.\n", shown(&phrases.join(", ")))))
+    Ok(Report::text(format!("From now on {whose} may {}.\n", shown(&listed(&phrases)))))
 }
 
 /// The lease that the arguments describe.

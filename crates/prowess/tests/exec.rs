@@ -130,7 +130,9 @@ fn with_nothing_configured_only_what_leaves_the_sandbox_needs_approval() {
         .out_has("a\nb\nkept");
     home.go("approvals list").ok().out_has("none are needed").out_has("prowess leases list").lacks("approvals allow");
     let refused = home.go("exec run -- 'curl -s https://wttr.in/Lisbon'").code(1);
-    refused.err_has("it would reach wttr.in").err_has("prowess leases allow --host wttr.in");
+    let told = "exec denied: it needs approval, and there is nobody to ask because this program has no terminal.\n\
+                Why: it would reach wttr.in.\nTo allow it: prowess leases allow --host wttr.in\n";
+    refused.err_has(told);
     let found = home.go("exec check --json -- 'git -C . push https://example.com/x; cat ~/.netrc'").ok().json();
     assert_eq!((&found["verdict"], &found["posture"]["security"]), (&json!("ask"), &json!("contained")));
     assert_eq!(
@@ -530,7 +532,7 @@ fn a_person_at_a_terminal_says_yes_no_always_or_why() {
     let home = listing();
     let mark = home.path("work/x");
     let (screen, code) = at_a_terminal(&home, "touch x", &["n"]);
-    assert!(code == Some(1) && !mark.exists() && screen.contains("denied by the user"), "{screen}");
+    assert!(code == Some(1) && !mark.exists() && screen.contains("the user said no"), "{screen}");
     let (screen, code) = at_a_terminal(&home, "touch x", &["w", "what", "y"]);
     assert!(code == Some(0) && mark.exists(), "{screen}");
     assert!(screen.contains("    touch x") && screen.contains("starts   /usr/bin/touch"), "{screen}");

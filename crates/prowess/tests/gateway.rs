@@ -74,7 +74,7 @@ fn a25_who_talks_to_it_is_asked_about_tools_and_sees_what_they_would_write() {
     let home = home.config(&config.to_string());
     let served = Served::start(&home, "");
     let mut desk = Desk::sit(&home, &["run", "--gateway", served.url(), "write it"]);
-    desk.see("A tool wants to run").see("outside.txt").see("+ first").see("+ last\\u{1b}[2J").see("because");
+    desk.see("The agent wants to:").see("outside.txt").see("+ first").see("+ last\\u{1b}[2J").see("because");
     assert!(!home.path("outside.txt").exists(), "nothing is written before the answer");
     desk.see("Allow it? [y]es, once / [n]o / [w]hy: ").type_in(&["y", ENTER]).see("It is written.");
     desk.leave().well();

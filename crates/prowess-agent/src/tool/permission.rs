@@ -10,7 +10,7 @@ use std::sync::Arc;
 use prowess_exec::ToolResult;
 use prowess_exec::approver::{Change, MAX_SHOWN, Offer, Passage, ToolQuestion, unanswered};
 use prowess_policy::script::{Redirect, RedirectKind, Segment, Word};
-use prowess_policy::{Answer, Script};
+use prowess_policy::{Answer, Denied, Script, listed};
 use prowess_skills::Skill;
 use serde_json::{Map, Value};
 
@@ -68,7 +68,7 @@ pub(crate) async fn check(tool: &str, arguments: &Map<String, Value>, scope: &Sc
     let names: Vec<String> = others.iter().map(|skill| format!("`{}`", skill.name)).collect();
     let entries = others.iter().flat_map(|skill| &skill.standard.allowed_tools);
     let shown: Vec<&str> = entries.map(String::as_str).take(MAX_ENTRIES).collect();
-    let why = format!("the skill {} in use lists other tools ({})", names.join(" and "), shown.join(", "));
+    let why = format!("the skill {} in use lists other tools ({})", listed(&names), shown.join(", "));
     ask(scope, Wish::new(tool, summary(tool, arguments)).writing(passages(arguments)), &why).await.map_err(
         |mut answer| {
             answer.details[RULE] = Value::from(BY_LIST);
@@ -89,21 +89,27 @@ pub(crate) async fn ask(scope: &Scope<'_>, wish: Wish<'_>, why: &str) -> Result<
         content,
         offer: Offer::Once,
     };
-    let denied = if question.text().is_none() {
+    let (denied, helps) = if question.text().is_none() {
         let limit = MAX_SHOWN / 1024;
-        &format!("needs approval, but is too long to show in full (limit: {limit} KiB). Split it into smaller parts.")
+        (
+            format!("it needs approval, but is too long to show in full (limit: {limit} KiB)"),
+            "split it into smaller parts",
+        )
     } else {
         match scope.approver.ask_tool(&question).await {
             Some(Answer::Once | Answer::Session | Answer::Always) => return Ok(()),
-            Some(Answer::No) => "the user said no. Do not try it another way; ask what to do.",
-            None => &format!(
-                "{}. Do without it, or have the operator do it or answer at a terminal (prowess chat).",
-                unanswered(scope.approver)
+            Some(Answer::No) => (Denied::ByPerson.to_string(), "ask the user what to do; do not try it another way"),
+            None => (
+                unanswered(scope.approver),
+                "do without it, or have the operator do it or answer at a terminal (`prowess chat`)",
             ),
         }
     };
     let summary = cut(&question.summary);
-    Err(ToolResult::error(tool, &format!("{tool} denied: {denied}\n- it wanted to {summary}\n- {why}")))
+    Err(ToolResult::error(
+        tool,
+        &format!("{tool} denied: {denied}.\nWhy: it wanted to {summary}, and {why}.\nWhat helps: {helps}."),
+    ))
 }
 
 /// What a call wants, with everything it was given but the texts that [`passages`] has.

@@ -87,7 +87,7 @@ async fn a_refusal_says_what_why_and_what_to_do() {
     shop.take_up(&turn, "git");
     let result = shop.call(&turn, "exec", json!({"command": "touch mark"})).await;
     let text = result.text();
-    assert!(text.starts_with("exec denied: needs approval, and nobody answered."), "{text}");
+    assert!(text.starts_with("exec denied: it needs approval, and nobody answered."), "{text}");
     assert!(text.contains("run touch mark") && text.contains("the skill `git` in use lists other tools"), "{text}");
     assert!(!shop.ws("mark").exists());
     assert_eq!(result.details["rule"], "allowed-tools");

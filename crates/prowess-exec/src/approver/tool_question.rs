@@ -12,6 +12,9 @@ use super::{MANY_BYTES, MANY_LINES, Offer};
 /// The longest question that is put, in bytes as a person sees it. What cannot be shown whole cannot be approved.
 pub const MAX_SHOWN: usize = 64 * 1024;
 
+/// The tool of questions about a host that a running command connects to.
+pub const NETWORK: &str = "network";
+
 /// A call that a person has to decide about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolQuestion {
@@ -69,7 +72,7 @@ impl ToolQuestion {
     #[must_use]
     pub fn text(&self) -> Option<String> {
         let changes = self.changes()?;
-        let mut text = format!("\nThe tool `{}` wants to:\n\n", shown(&self.tool));
+        let mut text = format!("\n{}:\n\n", heading(&self.tool));
         for line in self.summary.split('\n') {
             let _ = writeln!(text, "    {}", shown(line));
         }
@@ -102,6 +105,12 @@ impl ToolQuestion {
     }
 }
 
+/// How a question about a call of `tool` begins, before what it wants.
+#[must_use]
+pub fn heading(tool: &str) -> &'static str {
+    if tool == NETWORK { "A running command wants to" } else { "The agent wants to" }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Change, MAX_SHOWN, Offer, Passage, ToolQuestion};
@@ -125,8 +134,8 @@ mod tests {
     #[test]
     fn nothing_in_it_can_pass_for_one_of_our_lines() {
         let summary = "read /a\n  because  all is well\u{202e}";
-        let question = question("read\u{1b}[2J", summary, "it is outside\nAllow it? y", Vec::new());
-        let expected = "\nThe tool `read\\u{1b}[2J` wants to:\n\n    read /a\n      because  all is well\\u{202e}\n\n  \
+        let question = question("read", summary, "it is outside\nAllow it? y", Vec::new());
+        let expected = "\nThe agent wants to:\n\n    read /a\n      because  all is well\\u{202e}\n\n  \
                         agent    main (session agent:main:main)\n  because  it is outside\\u{a}Allow it? y\n";
         assert_eq!(question.text().as_deref(), Some(expected));
     }
@@ -135,7 +144,7 @@ mod tests {
     fn what_would_be_written_is_shown_whole_or_not_put() {
         let text = |content| question("edit", "edit /a", "it is a skill", content).text();
         let shown = text(vec![passage(Change::Removed, "old"), passage(Change::Added, "new\n\u{1b}[2J\n  because  x")]);
-        let expected = "\nThe tool `edit` wants to:\n\n    edit /a\n\n    - old\n    + new\n    + \\u{1b}[2J\n    +   because  x\n\n  \
+        let expected = "\nThe agent wants to:\n\n    edit /a\n\n    - old\n    + new\n    + \\u{1b}[2J\n    +   because  x\n\n  \
                         agent    main (session agent:main:main)\n  because  it is a skill\n";
         assert_eq!(shown.as_deref(), Some(expected));
         let many = text(vec![passage(Change::Added, &"line\n".repeat(1000))]).expect("it can be shown");

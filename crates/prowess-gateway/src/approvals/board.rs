@@ -389,9 +389,6 @@ impl Approver for Connected {
 
     fn nobody(&self) -> Option<&'static str> {
         let is_anybody_here = self.board.hub.guests().iter().any(|guest| guest.may(Scope::Approvals));
-        (!is_anybody_here).then_some(
-            "no client that can approve is connected; open the page with `prowess dashboard`, or run `prowess approvals \
-             watch`, and try again",
-        )
+        (!is_anybody_here).then_some("no client that can approve is connected (`prowess dashboard` opens one)")
     }
 }

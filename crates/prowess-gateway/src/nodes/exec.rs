@@ -15,7 +15,7 @@ use prowess_exec::remote::Remote;
 use prowess_exec::{Setting, ToolResult};
 use prowess_policy::env::{EnvSource, refusal};
 use prowess_policy::posture::{Ask, Security};
-use prowess_policy::shown;
+use prowess_policy::{Denied, shown};
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
@@ -204,10 +204,10 @@ impl NodeExec {
         }
         let answered = approver.ask_remote(&RemoteQuestion { request, once_only }).await;
         let RemoteAnswer { id: run, answer } =
-            answered.ok_or_else(|| format!("exec denied: {}", unanswered(approver)))?;
+            answered.ok_or_else(|| format!("exec denied: {}.", unanswered(approver)))?;
         let decision = Decision::of(answer);
         if decision == Decision::Deny {
-            return Err("exec denied: denied by the user".to_owned());
+            return Err(format!("exec denied: {}.", Denied::ByPerson));
         }
         let mut params = order.params.clone();
         params["command"] = plan["argv"].clone();

@@ -9,6 +9,9 @@ const VERDICTS = { "allow-once": ["Allowed once", "good"], "allow-session": ["Al
 /** The longest question that can be shown, in characters. What cannot be shown whole can only be denied. */
 const LONGEST = 500000;
 
+/** What is asked about a call of a tool that changes no file. */
+const asks = { network: "Allow this connection?", exec: "Allow this command?" };
+
 const stores = new WeakMap();
 
 /** The questions of the page's connection. */
@@ -140,7 +143,7 @@ export class Card {
     this.#bar = el("progress", { max: seconds, value: seconds, "aria-label": "Time left" });
     this.#buttons = DECISIONS.filter(([decision]) => offered.includes(decision)).map(([decision, label, kind]) => button(label, () => this.#answer(decision), { class: kind, data: { decision } }));
     this.node = el("article", { class: "question card", tabindex: -1, "aria-labelledby": name, data: { id: entry.id } },
-      el("div", { class: "line between" }, el(heading, { id: name, class: "ask" }, request.tool ? "Allow this change?" : "Allow this command?"), el("span", { class: "soft" }, "expires in ", this.#left)),
+      el("div", { class: "line between" }, el(heading, { id: name, class: "ask" }, asks[request.tool] ?? (request.tool ? "Allow this change?" : "Allow this command?")), el("span", { class: "soft" }, "expires in ", this.#left)),
       shows ? details(request, offered) : el("p", { class: "warned" }, "This is too long to show in full, so you can only deny it."),
       el("div", { class: "answers" }, this.#buttons, this.#bar));
     this.tick();
@@ -211,7 +214,7 @@ function details(request, offered) {
     ["Rules", words([request.security, request.ask && `ask ${request.ask}`].filter(Boolean).join(", "))],
   ].filter(([, value]) => value && value.textContent !== "" && value.length !== 0);
   const texts = [
-    el("pre", { class: "command theirs", tabindex: 0, role: "group", "aria-label": "The command" }, command(request.command)),
+    el("pre", { class: "command theirs", tabindex: 0, role: "group", "aria-label": "The command" }, command(wanted(request))),
     request.text && el("pre", { class: "command theirs text", tabindex: 0, role: "group", "aria-label": "What it would change" }, command(request.text)),
   ].filter(Boolean);
   const about = el("dl", { class: "facts" }, facts.map(([name, value]) => [el("dt", {}, name), el("dd", { class: "theirs" }, value)]));
@@ -221,6 +224,11 @@ function details(request, offered) {
     odd && el("p", { class: "warned" }, "It contains invisible or look-alike characters. They are marked."),
     about,
   ];
+}
+
+/** What a question is about; clients that know nothing of tools see which one it is in front of it. */
+function wanted({ tool, command: text = "" }) {
+  return tool && text.startsWith(`${tool}: `) ? text.slice(tool.length + 2) : text;
 }
 
 const code = (text) => el("code", { class: "theirs" }, command(text));

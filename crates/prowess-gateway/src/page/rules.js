@@ -107,5 +107,5 @@ function without(file, agent, entry) {
 
 function posture(file) {
   const { security, ask } = file?.defaults ?? {};
-  return [security && `Security: ${security}.`, ask && `Asks: ${ask}.`].filter(Boolean).join(" ") || "Commands that no rule allows need approval or are refused, depending on the configuration.";
+  return [security && `Security: ${security}.`, ask && `Asks: ${ask}.`].filter(Boolean).join(" ") || "Commands that stay in the sandbox run; what leaves it needs approval. With the first rule, the rules decide instead.";
 }

@@ -119,12 +119,12 @@ impl Objection {
     #[must_use]
     pub fn remedy(&self) -> Option<String> {
         Some(match self {
-            Self::Off => "set tools.exec.security, and security in exec-approvals.json, to allowlist".to_owned(),
+            Self::Off => "set `security` to contained in tools.exec and in exec-approvals.json".to_owned(),
             Self::NotListed { real, .. } | Self::ForeignWrapper(real) if crate::advice::may_propose(real) => {
                 format!("prowess approvals allow {}", crate::script::quote(&real.to_string_lossy()))
             }
             Self::NotListed { .. } | Self::ForeignWrapper(_) | Self::Interpreter(_) => {
-                "approve it when asked; a rule for this program would cover far more".to_owned()
+                "approve it at a terminal (a rule for this program would cover far more)".to_owned()
             }
             Self::NotFound(name) => format!("install {name}, or add its directory to PATH"),
             Self::ReachesFarther(Farther { kind: Kind::MissingScript, .. }) => {

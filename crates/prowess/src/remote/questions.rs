@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use prowess_exec::approver::{Offer, Spoken, Terminal};
+use prowess_exec::approver::{Offer, Spoken, Terminal, heading};
 use prowess_gateway::client::{CallError, Client};
 use prowess_policy::{Answer, shown};
 use serde_json::{Value, json};
@@ -56,9 +56,12 @@ impl Pending {
     /// The whole question, with nothing in it that a terminal would obey.
     fn asked(&self) -> String {
         let text = |name: &str| self.request[name].as_str();
-        let what = if text("tool").is_some() { "A tool wants to run" } else { "A command wants to run" };
+        let what = text("tool").map_or("A command wants to run", heading);
         let mut asked = format!("\n{what}:\n\n");
-        for block in [text("command"), text("text")].into_iter().flatten() {
+        // Clients that know nothing of tools see which one it is before what it wants.
+        let prefix = text("tool").map(|tool| format!("{tool}: ")).unwrap_or_default();
+        let command = text("command").map(|command| command.strip_prefix(&prefix).unwrap_or(command));
+        for block in [command, text("text")].into_iter().flatten() {
             for line in block.trim_end_matches('\n').split('\n') {
                 let _ = writeln!(asked, "    {}", shown(line));
             }
@@ -93,8 +96,11 @@ impl Pending {
             let _ = writeln!(asked, "  because  {reason}");
         }
         if matches!(self.offer(), Offer::Session | Offer::Always) {
+            // What leaves the sandbox is said with a verb: reach a host, change a directory.
+            let is_lease = self.request["wants"].is_object() || text("tool").is_some();
             for rule in self.request["always"].as_array().into_iter().flatten() {
-                let _ = writeln!(asked, "  always   would allow {}", grant(rule));
+                let allowed = if is_lease && rule.is_string() { "allow it to" } else { "allow" };
+                let _ = writeln!(asked, "  always   would {allowed} {}", grant(rule));
             }
         }
         asked
@@ -322,9 +328,27 @@ mod tests {
             "objections": ["it is a skill"], "decisions": ["allow-once", "deny"], "sessionKey": "agent:main:main",
         }))
         .spoken();
-        let expected = "\nA tool wants to run:\n\n    edit: edit /a\n\n    - old\n    + new\\u{1b}[2J\n    + because  all is well\n\n  \
+        let expected = "\nThe agent wants to:\n\n    edit /a\n\n    - old\n    + new\\u{1b}[2J\n    + because  all is well\n\n  \
                         session  agent:main:main\n  because  it is a skill\n";
         assert_eq!(spoken.asked, expected);
+    }
+
+    #[test]
+    fn a_host_is_asked_about_in_a_sentence() {
+        let decisions = ["allow-once", "allow-session", "allow-always", "deny"];
+        let of_command = pending(&json!({
+            "command": "curl https://wttr.in", "objections": ["it would reach wttr.in"], "wants": {"hosts": ["wttr.in"]},
+            "always": ["reach wttr.in, for skill weather"], "decisions": decisions,
+        }));
+        let asked = of_command.spoken().asked;
+        assert!(asked.contains("  always   would allow it to reach wttr.in, for skill weather\n"), "{asked}");
+        let of_connection = pending(&json!({
+            "command": "network: reach wttr.in:443", "tool": "network", "always": ["reach wttr.in:443"],
+            "objections": ["it connects to this host: ./fetch"], "decisions": decisions,
+        }));
+        let expected = "\nA running command wants to:\n\n    reach wttr.in:443\n\n  \
+                        because  it connects to this host: ./fetch\n  always   would allow it to reach wttr.in:443\n";
+        assert_eq!(of_connection.spoken().asked, expected);
     }
 
     #[test]
