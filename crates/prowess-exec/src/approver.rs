@@ -147,6 +147,16 @@ pub struct Terminal {
     /// Where answers come from and questions go, one question at a time.
     line: Arc<Mutex<(File, File)>>,
     patience: Duration,
+    scope: Scope,
+}
+
+/// What a terminal's questions are about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    /// The commands of a conversation.
+    Session,
+    /// One command. Nothing is left of a session once it has ended.
+    Command,
 }
 
 /// All that is said to a person about one call, ready before they are asked. Nothing in it is obeyed by a terminal.
@@ -183,12 +193,21 @@ impl Terminal {
     /// Asks over these files.
     #[must_use]
     pub fn over(input: File, output: File, patience: Duration) -> Self {
-        Self { line: Arc::new(Mutex::new((input, output))), patience }
+        Self { line: Arc::new(Mutex::new((input, output))), patience, scope: Scope::Session }
+    }
+
+    /// Asks about one command only, so that nothing can be allowed for a session.
+    #[must_use]
+    pub fn for_one_command(self) -> Self {
+        Self { scope: Scope::Command, ..self }
     }
 
     /// Puts a question that somebody else has, for example a gateway, and waits for the answer.
     #[must_use]
-    pub fn put(&self, spoken: Spoken) -> Pin<Box<dyn Future<Output = Option<Answer>> + Send + 'static>> {
+    pub fn put(&self, mut spoken: Spoken) -> Pin<Box<dyn Future<Output = Option<Answer>> + Send + 'static>> {
+        if self.scope == Scope::Command && spoken.offer == Offer::Session {
+            spoken.offer = Offer::Always;
+        }
         self.talk(move |line| converse(&spoken, line))
     }
 
@@ -243,7 +262,7 @@ fn converse(talk: &Spoken, line: &mut Line<'_>) -> Option<Answer> {
         line.say(match talk.offer {
             Offer::Nothing => "You can only refuse it. [n]o",
             Offer::Once => "Allow it? [y]es, once / [n]o",
-            Offer::Always => "Allow it? [y]es, once / [n]o / [a]lways",
+            Offer::Always => "Allow it? [y]es, once / [a]lways / [n]o",
             Offer::Session => "Allow it? [y]es, once / for this [s]ession / [a]lways / [n]o",
         })?;
         line.say(if can_explain { " / [w]hy: " } else { ": " })?;

@@ -42,7 +42,16 @@ pub(crate) fn run(command: &cli::Exec, globals: &Globals) -> Result<Report, Fail
 
 /// The person at the terminal, or nobody.
 pub(crate) fn person() -> Arc<dyn Approver> {
-    match Terminal::open() {
+    seated(Terminal::open())
+}
+
+/// The same for a single command.
+fn person_for_one_command() -> Arc<dyn Approver> {
+    seated(Terminal::open().map(Terminal::for_one_command))
+}
+
+fn seated(terminal: std::io::Result<Terminal>) -> Arc<dyn Approver> {
+    match terminal {
         Ok(terminal) => Arc::new(terminal),
         Err(_) => Arc::new(Nobody),
     }

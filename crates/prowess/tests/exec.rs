@@ -549,6 +549,21 @@ fn a_person_at_a_terminal_says_yes_no_always_or_why() {
     assert!(code == Some(0) && !screen.contains("Allow it?"), "{screen}");
 }
 
+/// `exec run` ends with its command, and so would what is allowed for a session.
+#[test]
+fn a_single_command_is_not_asked_about_for_a_session() {
+    let home = prowess();
+    if verdict(&home, "ls") != "allow" {
+        eprintln!("skipped: the sandbox does not hold here");
+        return;
+    }
+    let (screen, code) = at_a_terminal(&home, "curl -s https://x.test", &["s", "n"]);
+    assert!(screen.contains("wants to reach x.test") && screen.contains("[y]es, once / [a]lways / [n]o"), "{screen}");
+    assert!(code == Some(1) && !screen.contains("[s]ession") && screen.contains("Please answer"), "{screen}");
+    // Nobody is told to say yes after saying no.
+    assert!(screen.contains("exec denied: the user said no.\r\n") && !screen.contains("To allow it"), "{screen}");
+}
+
 #[test]
 fn a_command_may_come_from_stdin_however_long() {
     use std::io::Write;

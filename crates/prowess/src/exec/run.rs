@@ -8,14 +8,14 @@ use prowess_host::{Failure, exec};
 use prowess_policy::{ExecSettings, Grants, SandboxChoice};
 use serde_json::json;
 
-use super::{Scope, call, person, refused, setting};
+use super::{Scope, call, person_for_one_command, refused, setting};
 use crate::cli::{CommandArgs, Globals, RunArgs};
 use crate::output::{Report, safe};
 use crate::wish::Wish;
 
 pub(crate) fn run(command: &CommandArgs, options: &RunArgs, globals: &Globals) -> Result<Report, Failure> {
     let context = globals.context()?;
-    let exec = exec(&context, person())?;
+    let exec = exec(&context, person_for_one_command())?;
     let mut setting = setting(context, &Scope::of(command, globals))?;
     apply(options, &mut setting.settings)?;
     let call = ExecCall {
