@@ -14,9 +14,9 @@ use prowess_exec::remote::Remote;
 use prowess_exec::sandbox::container::{Engine, Terminal, exec_argv};
 use prowess_exec::{Setting, SkillShare, ToolResult, process_tool};
 use prowess_policy::posture::Security;
-use prowess_policy::{Answer, ExecSettings, Question, SkillBin};
+use prowess_policy::{Answer, Cover, ExecSettings, Question, SkillBin};
 use serde_json::{Value, json};
-use world::{Says, World, path_text, write, yes};
+use world::{Says, World, answering, path_text, write, yes};
 
 /// Nobody to ask, and these patterns in the stored approvals.
 fn listing(patterns: &[&str]) -> World {
@@ -106,6 +106,34 @@ async fn m_exec_03_06_07_the_allowlist_and_the_safe_programs_decide_for_each_seg
         let none = configured(listing(&[]), &json!({ "host": host }));
         assert!(none.run("echo one").await.is_error, "{host}: only what the stored approvals list");
     }
+}
+
+// M-EXEC-03, M-EXEC-05, M-EXEC-06
+#[tokio::test]
+async fn m_exec_03_05_06_with_nothing_set_the_sandbox_decides_and_what_leaves_it_is_asked_about() {
+    let (approver, asked) = answering(&[Answer::No]);
+    let mut world = World::new(approver);
+    world.setting.settings = ExecSettings::default();
+    let judged = |world: &World, command: &str| {
+        let call = ExecCall { command: command.to_owned(), ..ExecCall::default() };
+        world.exec.judge(&call, &world.setting).expect("judged").judgment
+    };
+    if judged(&world, "ls").posture().security != Security::Contained {
+        eprintln!("skipped: the sandbox does not hold here");
+        return;
+    }
+    // No rule covers any of these programs, and the loop is in no allowlist.
+    let result = world.run("for name in a b; do touch $name; done; ls").await;
+    assert_eq!((result.text().as_str(), result.is_error), ("a\nb", false));
+    assert!(judged(&world, "touch a | sort").segments().iter().all(|one| one.standing == Ok(Cover::Sandbox)));
+    assert!(asked.lock().expect("a list").is_empty());
+    let refused = world.run("touch made; curl -s http://x.test/").await;
+    assert!(refused.is_error && !world.ws("made").exists(), "{}", refused.text());
+    assert_eq!(*asked.lock().expect("a list"), [["reach x.test"]]);
+    // An operator who lists a program wants the list to decide.
+    world.approvals(&json!({"version": 1, "agents": {"main": {"allowlist": ["/usr/bin/ls"]}}}));
+    assert_eq!(judged(&world, "touch a").posture().security, Security::Allowlist);
+    assert!(world.run("touch a").await.is_error && !world.run("ls").await.is_error);
 }
 
 // M-EXEC-04, M-EXEC-06
