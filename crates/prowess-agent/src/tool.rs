@@ -3,7 +3,6 @@
 mod edit;
 mod exec;
 mod named;
-mod network;
 mod permission;
 mod place;
 mod policy;

@@ -131,6 +131,20 @@ pub enum Outcome {
     Failed(String),
 }
 
+impl Outcome {
+    /// Why the host could not be used, if that is neither the proxy's nor the client's doing: it cannot be resolved, does
+    /// not answer, or breaks off.
+    #[must_use]
+    pub fn failure(&self) -> Option<&str> {
+        match self {
+            Self::Failed(reason) => {
+                Some(reason.as_str()).filter(|reason| ![COMMAND_ENDED, CLIENT_LEFT].contains(reason))
+            }
+            Self::Served | Self::Refused(_) => None,
+        }
+    }
+}
+
 /// One connection through the proxy, after it ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -286,9 +300,15 @@ impl Drop for Draft {
     }
 }
 
+/// Why a connection failed that was still open when its command ended.
+const COMMAND_ENDED: &str = "the command ended";
+
+/// Why one failed whose client did not wait for the answer to a question.
+pub(crate) const CLIENT_LEFT: &str = "the client left while its question waited";
+
 /// How a connection ends that nothing else ended.
 fn ended() -> Outcome {
-    Outcome::Failed("the command ended".to_owned())
+    Outcome::Failed(COMMAND_ENDED.to_owned())
 }
 
 pub(crate) fn as_text<S: Serializer>(value: &impl Display, serializer: S) -> Result<S::Ok, S::Error> {

@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::address::AddressKind;
 use crate::ask::{HostQuestion, Questions};
-use crate::audit::{Draft, Outcome, Protocol, Refusal};
+use crate::audit::{CLIENT_LEFT, Draft, Outcome, Protocol, Refusal};
 use crate::buffers::Buffers;
 use crate::names::Found;
 use crate::outlet::CommandContext;
@@ -116,14 +116,14 @@ impl CommandState {
         } else {
             tokio::select! {
                 answer = self.questions.ask(self.question(host, port, protocol)) => answer?,
-                () = client.closed() => return Err(Stop::Failed("the client left while its question waited".to_owned())),
+                () = client.closed() => return Err(Stop::Failed(CLIENT_LEFT.to_owned())),
             }
             Some(HostRule::exactly(host, port))
         };
         let deadline = Instant::now() + self.context.limits.connect_time;
-        let too_slow = |_| Stop::Failed(format!("{host} could not be looked up in time"));
+        let too_slow = |_| Stop::Failed(format!("cannot resolve {host}: no answer in time"));
         let found = timeout_at(deadline, self.context.names.find(host, port)).await.map_err(too_slow)?;
-        let addresses = match found.map_err(|error| Stop::Failed(format!("{host} could not be looked up: {error}")))? {
+        let addresses = match found.map_err(|error| Stop::Failed(unresolved(host, &error)))? {
             Found::StandIn(address) => vec![address],
             Found::Addresses(ips) => self.checked(&ips, port, answered.as_ref())?,
         };
@@ -181,15 +181,30 @@ fn reach(stream: TcpStream, draft: &mut Draft) -> Result<Stream, Stop> {
 
 /// Connects to the first address that answers. Each gets an equal share of the time that is left.
 async fn connect(addresses: &[SocketAddr], deadline: Instant) -> Result<TcpStream, Stop> {
-    let mut last = Stop::Failed("the name has no address".to_owned());
+    let mut last = Stop::Failed("the host has no address".to_owned());
     for (i, address) in addresses.iter().enumerate() {
         let others = u32::try_from(addresses.len() - i).unwrap_or(1);
         let share = deadline.saturating_duration_since(Instant::now()) / others;
         match tokio::time::timeout(share, TcpStream::connect(address)).await {
             Ok(Ok(stream)) => return Ok(stream),
-            Ok(Err(error)) => last = Stop::Failed(format!("{address}: {error}")),
-            Err(_) => last = Stop::Failed(format!("{address}: no connection in time")),
+            Ok(Err(error)) => last = Stop::Failed(unconnected(*address, &error)),
+            Err(_) => last = Stop::Failed(format!("no answer from {address} in time")),
         }
     }
     Err(last)
+}
+
+/// Why the name of `host` led nowhere, without what every such error begins with.
+fn unresolved(host: &Host, error: &io::Error) -> String {
+    let error = error.to_string();
+    format!("cannot resolve {host}: {}", error.strip_prefix("failed to lookup address information: ").unwrap_or(&error))
+}
+
+/// Why there is no connection to `address`.
+fn unconnected(address: SocketAddr, error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => format!("connection refused by {address}"),
+        io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => format!("no route to {address}"),
+        _ => format!("cannot connect to {address}: {error}"),
+    }
 }

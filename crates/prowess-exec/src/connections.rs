@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 pub use live::LiveConnections;
 
 use crate::audit::now;
-use crate::egress::Refusals;
+use crate::egress::FailedConnections;
 
 /// Past this size the file is put aside and a new one begun; one old file is kept.
 const MAX_BYTES: u64 = 8 * 1024 * 1024;
@@ -65,10 +65,10 @@ impl Connections {
         Arc::clone(self.live.get_or_insert_default())
     }
 
-    /// Takes the records of one command, and notes in `refusals` what was not let through.
-    pub(crate) fn of_command(&self, session: &str, refusals: Refusals) -> impl AuditSink + use<> {
+    /// Takes the records of one command, and notes in `failed` what did not work.
+    pub(crate) fn of_command(&self, session: &str, failed: FailedConnections) -> impl AuditSink + use<> {
         let run = uuid::Uuid::new_v4().to_string();
-        CommandSink { connections: self.clone(), session: session.to_owned(), run, refusals }
+        CommandSink { connections: self.clone(), session: session.to_owned(), run, failed }
     }
 }
 
@@ -78,7 +78,7 @@ struct CommandSink {
     session: String,
     /// Makes the ids of its connections unique.
     run: String,
-    refusals: Refusals,
+    failed: FailedConnections,
 }
 
 impl CommandSink {
@@ -95,7 +95,7 @@ impl CommandSink {
 
 impl AuditSink for CommandSink {
     fn record(&self, record: ConnectionRecord) {
-        self.refusals.note(&record);
+        self.failed.note(&record);
         let line = self.line(&record);
         self.connections.log.append(line.to_string());
         if let Some(live) = &self.connections.live {

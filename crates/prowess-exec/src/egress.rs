@@ -18,8 +18,14 @@ use crate::sandbox::PROXY_PORT;
 /// What the body of a refusal says besides the reason.
 const HINT: &str = "The sandbox lets this command reach only hosts that a person allowed.";
 
-/// The most refused connections that the result of a run names.
-const MAX_REFUSALS: usize = 5;
+/// The most connections that the result of a run names because they did not work.
+const MAX_NAMED: usize = 5;
+
+/// How a line begins about a connection that was not let through.
+pub const REFUSED: &str = "The sandbox refused a connection to";
+
+/// The same for a host that could not be reached.
+pub const FAILED: &str = "The sandbox's proxy cannot reach";
 
 /// Where the proxy is, as a run sees it.
 fn address() -> SocketAddr {
@@ -36,8 +42,8 @@ pub(crate) fn variables() -> Vec<(String, String)> {
 pub struct Egress {
     /// What its proxy serves.
     pub context: CommandContext,
-    /// What its proxy did not let through.
-    pub refusals: Refusals,
+    /// Which of its connections did not work.
+    pub failed: FailedConnections,
     /// Where the run's own network is listed.
     pub(crate) network: Option<SessionNetwork>,
 }
@@ -46,15 +52,15 @@ impl Egress {
     /// A proxy that serves what `context` allows, in a network that no other run sees.
     #[must_use]
     pub fn new(context: CommandContext) -> Self {
-        Self { context, refusals: Refusals::default(), network: None }
+        Self { context, failed: FailedConnections::default(), network: None }
     }
 }
 
-/// Connections that the proxy of a run refused, in words.
+/// Connections of a run that the proxy refused, and those whose host could not be reached: a line for each.
 #[derive(Debug, Clone, Default)]
-pub struct Refusals(Arc<Mutex<Vec<String>>>);
+pub struct FailedConnections(Arc<Mutex<Vec<String>>>);
 
-impl Refusals {
+impl FailedConnections {
     /// All of them so far.
     #[must_use]
     pub fn list(&self) -> Vec<String> {
@@ -62,11 +68,16 @@ impl Refusals {
     }
 
     pub(crate) fn note(&self, record: &ConnectionRecord) {
-        let Outcome::Refused(why) = &record.outcome else { return };
         let host = record.host.as_ref().zip(record.port).map(|(host, port)| host.with_port(port));
-        let text = format!("{}: {why}", host.as_deref().unwrap_or("a host without a valid name"));
+        let host = host.as_deref().unwrap_or("a host without a valid name");
+        let text = match (&record.outcome, record.outcome.failure()) {
+            (Outcome::Refused(why), _) => format!("{REFUSED} {host}: {why}"),
+            // What broke off later is a matter between the program and the host.
+            (_, Some(why)) if record.down == 0 => format!("{FAILED} {host}: {why}"),
+            (Outcome::Served | Outcome::Failed(_), _) => return,
+        };
         let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if list.len() < MAX_REFUSALS && !list.contains(&text) {
+        if list.len() < MAX_NAMED && !list.contains(&text) {
             list.push(text);
         }
     }
@@ -75,8 +86,8 @@ impl Refusals {
 /// What the proxy of `exec` serves to the command of `permit`, which `holder` holds leases for.
 pub(crate) fn egress(permit: &Permit, exec: &Exec, holder: Holder) -> Egress {
     let binding = permit.binding();
-    let refusals = Refusals::default();
-    let trail = exec.connections.of_command(&binding.session, refusals.clone());
+    let failed = FailedConnections::default();
+    let trail = exec.connections.of_command(&binding.session, failed.clone());
     let mut context = CommandContext::new(binding.command.clone(), trail);
     context.skill = holder.skill.as_ref().map(|(name, _)| name.clone());
     context.rules.clone_from(&permit.lease().hosts);
@@ -95,7 +106,7 @@ pub(crate) fn egress(permit: &Permit, exec: &Exec, holder: Holder) -> Egress {
         let asker = Arc::clone(&asker);
         async move { asker.ask(&question).await }
     });
-    Egress { context, refusals, network: Some(network) }
+    Egress { context, failed, network: Some(network) }
 }
 
 /// Asks people about hosts while a connection is held.

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 pub(crate) use preflight::script_text;
 pub use preflight::{MAX_PREFLIGHT_BYTES, preflight};
-pub use result::{Pending, REFUSED, approval_pending, finished, not_started, running};
+pub use result::{Pending, approval_pending, finished, not_started, running};
 pub(crate) use result::{millis, whole_millis};
 
 use crate::job::Handle;

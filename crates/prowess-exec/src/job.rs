@@ -244,8 +244,8 @@ pub struct Outcome {
     pub left: usize,
     /// Protected files that it left behind, and what became of them.
     pub set_aside: Vec<SetAside>,
-    /// Connections that the sandbox did not let through.
-    pub refused: Vec<String>,
+    /// Connections that were refused or failed: a line for each.
+    pub failed_connections: Vec<String>,
     /// When it ended.
     pub ended_at: SystemTime,
 }
@@ -264,7 +264,7 @@ impl Outcome {
             ended_with_it: 0,
             left: 0,
             set_aside: Vec::new(),
-            refused: Vec::new(),
+            failed_connections: Vec::new(),
             ended_at,
         }
     }

@@ -111,6 +111,8 @@ pub struct SkillShare {
     pub grants: Grants,
     /// Its name.
     pub name: String,
+    /// The key of its settings.
+    pub key: String,
     /// Where it comes from: what the operator allows it is bound to this.
     pub source: String,
     /// Which commands are its own. The others get nothing of what it brings. Without it, all commands are.
@@ -140,4 +142,25 @@ impl std::fmt::Debug for SkillShare {
 /// `path` with a leading `~` as the home it stands for.
 pub(crate) fn expand(path: &Path, home: &Path) -> PathBuf {
     path.strip_prefix("~").map_or_else(|_| path.to_owned(), |rest| home.join(rest))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A setting in which nothing is said.
+    pub(crate) fn setting() -> Setting {
+        Setting {
+            agent: "main".to_owned(),
+            session: "test".to_owned(),
+            workspace: "/ws".into(),
+            home: "/home/me".into(),
+            settings: ExecSettings::default(),
+            host_env: Vec::new(),
+            skills: Vec::new(),
+            readable: Vec::new(),
+            hidden: Vec::new(),
+            skill_bins: Vec::new(),
+        }
+    }
 }

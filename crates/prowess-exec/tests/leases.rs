@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
+use prowess_egress::{LookingUp, Lookup, Names};
 use prowess_exec::SkillShare;
 use prowess_exec::approver::{Approver, Nobody, ToolQuestion};
 use prowess_exec::exec_tool::ExecCall;
@@ -88,6 +89,39 @@ async fn a_host_that_was_not_foreseen_is_held_back() {
     assert!(told.contains("ConnectionRefused") || told.contains("Connection refused"), "{told}");
     let trail = std::fs::read_to_string(world.exec.connections.path()).expect("one line");
     assert!(trail.lines().count() == 1 && trail.contains("\"outcome\":\"refused\""), "{trail}");
+}
+
+/// A name that nobody knows.
+struct NoNames;
+
+impl Lookup for NoNames {
+    fn addresses<'a>(&'a self, _name: &'a str) -> LookingUp<'a> {
+        Box::pin(std::future::ready(Err(std::io::Error::other("Name or service not known"))))
+    }
+}
+
+#[tokio::test]
+async fn why_a_host_could_not_be_reached_is_in_the_result() {
+    if !has_proxy() {
+        return;
+    }
+    let closed = {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        listener.local_addr().expect("an address")
+    };
+    let (approver, _) = answering(&[Answer::Once, Answer::Once]);
+    let mut world = contained(approver);
+    world.exec.names = Names::new(NoNames);
+    // curl says no more than that the proxy answered 502, or nothing at all.
+    let told = world.run("curl -fs -m 10 http://nowhere.test/").await.text();
+    let why =
+        "The sandbox's proxy cannot reach nowhere.test:80: cannot resolve nowhere.test: Name or service not known";
+    assert!(told.starts_with(why), "{told}");
+    let told = world.run(&format!("curl -fs -m 10 http://{closed}/")).await.text();
+    assert!(
+        told.starts_with(&format!("The sandbox's proxy cannot reach {closed}: connection refused by {closed}")),
+        "{told}"
+    );
 }
 
 #[tokio::test]

@@ -103,6 +103,7 @@ impl Shares {
         Ok(SkillShare {
             grants: Grants::read(&entry["sandbox"]),
             name: skill.name.to_string(),
+            key: skill.key().to_owned(),
             source: self.bindings.lease_source(skill),
             own: Some(own_commands(skill, planned.bins.as_deref())),
             // Nobody is asked about a key that has no value, nor about one that the operator gave.

@@ -142,6 +142,21 @@ fn with_nothing_configured_only_what_leaves_the_sandbox_needs_approval() {
 }
 
 #[test]
+fn a_program_that_uses_no_proxy_gets_a_hint() {
+    let home = prowess();
+    if verdict(&home, "ls") != "allow" {
+        eprintln!("skipped: the sandbox does not hold here");
+        return;
+    }
+    let direct = home.go("exec run -- 'exec 3<>/dev/tcp/192.0.2.1/80'").code(1);
+    direct.err_has("The sandbox has no direct network").err_has("prowess leases allow --host NAME:PORT");
+    let result = home.go("exec run --json -- 'exec 3<>/dev/tcp/192.0.2.1/80'").code(1).json();
+    assert!(result["content"][0]["text"].as_str().is_some_and(|text| text.contains("no direct network")), "{result}");
+    home.go("exec run -- 'sudo -n id'").err_has("cannot become root in the sandbox").err_has("in your own terminal");
+    home.go("exec run -- 'echo connection refused'").ok().lacks("direct network");
+}
+
+#[test]
 fn leases_are_given_listed_and_revoked() {
     let home = prowess().skill("weather", "Forecasts.", "");
     home.go("leases list").ok().out_has("No leases yet").out_has("prowess leases allow --host");

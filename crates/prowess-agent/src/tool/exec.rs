@@ -14,10 +14,9 @@ use std::time::Duration;
 
 use prowess_exec::exec_tool::{self, Background, ExecCall, NAME};
 use prowess_exec::job::{Job, Outcome, Runner, State};
-use prowess_exec::{Exec, Setting, Terms, ToolResult};
+use prowess_exec::{Exec, Setting, Terms, ToolResult, network};
 use serde_json::Value;
 
-use super::network;
 use super::secrets::Secrets;
 use crate::event::{Event, Events};
 use crate::ledger::{self, Mark, Marked};
@@ -92,7 +91,7 @@ impl ExecTool {
             result = exec_tool::wait(handle, &plan) => result,
             never = updates => match never {},
         };
-        Ok(network::explain(&asked.command, result, &setting, scope.uses.skills().last().map(AsRef::as_ref)))
+        Ok(network::explain(&asked.command, result, &setting))
     }
 
     /// Tells the newest of what a job says as long as there is some, and then nothing for ever.

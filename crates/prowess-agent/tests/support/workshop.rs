@@ -207,7 +207,8 @@ fn skill_set(dir: &Path, skills: &[(&str, &str, &str)]) -> SkillSet {
             (format!("SECRET_OF_{name}"), format!("secret-of-{}", skill.name).into()),
             (format!("{name}_API_KEY"), format!("key-of-{}", skill.name).into()),
         ];
-        Ok(SkillShare { vars, ..SkillShare::default() })
+        let (name, key) = (skill.name.to_string(), skill.key().to_owned());
+        Ok(SkillShare { vars, name, key, ..SkillShare::default() })
     };
     SkillSet::new(snapshot, Vec::new(), Arc::new(share))
 }

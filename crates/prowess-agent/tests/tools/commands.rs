@@ -249,7 +249,7 @@ async fn a_command_without_network_is_told_which_setting_gives_it_one() {
     let turn = Turn::new("test");
     let text = shop.call(&turn, "exec", fails.clone()).await.text();
     assert!(
-        text.contains("does not use the proxy gets no network") && text.contains("tools.exec.sandbox.network"),
+        text.contains("The sandbox has no direct network") && text.contains("tools.exec.sandbox.network"),
         "{text}"
     );
     shop.take_up(&turn, "alpha");

@@ -8,9 +8,6 @@ use super::{NAME, Plan};
 use crate::job::{Exit, Job, Outcome, StartError};
 use crate::tool::ToolResult;
 
-/// How a line about a connection begins that was not let through.
-pub const REFUSED: &str = "The sandbox refused a connection to";
-
 /// A command that waits for a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pending {
@@ -36,7 +33,7 @@ pub fn finished(outcome: &Outcome, plan: &Plan, cwd: &str) -> ToolResult {
     let mut warnings = plan.warnings.clone();
     warnings.extend(about_processes(outcome));
     warnings.extend(outcome.set_aside.iter().map(ToString::to_string));
-    warnings.extend(outcome.refused.iter().map(|what| format!("{REFUSED} {what}")));
+    warnings.extend(outcome.failed_connections.iter().cloned());
     if let (Exit::Code(code), true) = (&outcome.exit, outcome.exit.is_completed()) {
         let note = if *code == 0 { String::new() } else { format!("\n\n(Command exited with code {code})") };
         let aggregated = format!("{output}{note}");

@@ -18,7 +18,7 @@ use tokio::process::{Child, Command};
 
 use super::family::Family;
 use super::{Input, StartError};
-use crate::egress::Refusals;
+use crate::egress::FailedConnections;
 use crate::launch::Launch;
 use crate::loopback::Listed;
 use crate::sandbox::{Cleanup, LISTENER, MAX_SOCKETS, NamedHost, ORDER_FD, Prepared, StopInside, read_report};
@@ -50,16 +50,16 @@ pub(super) struct OpenOutlet {
     /// Its network, in the list of its session's.
     listed: Option<Listed>,
     outlet: Outlet,
-    refusals: Refusals,
+    failed: FailedConnections,
 }
 
 impl OpenOutlet {
-    /// Closes it. Returns what was refused.
+    /// Closes it. Returns which connections did not work.
     pub(super) async fn close(self) -> Vec<String> {
         // The socket of the proxy is what keeps the number of the network from being another's.
         drop(self.listed);
         self.outlet.close().await;
-        self.refusals.list()
+        self.failed.list()
     }
 }
 
@@ -147,7 +147,7 @@ pub(super) async fn spawn(launch: Launch) -> Result<Spawned, StartError> {
         if let (Some(sockets), Some(egress)) = (sockets, egress) {
             let listed = egress.network.map(|network| network.list(sockets.namespace));
             let outlet = sockets.serve(&hosts, egress.context).map_err(StartError::Helper)?;
-            spawned.outlet = Some(OpenOutlet { listed, outlet, refusals: egress.refusals });
+            spawned.outlet = Some(OpenOutlet { listed, outlet, failed: egress.failed });
         }
     }
     Ok(spawned)

@@ -476,7 +476,7 @@ impl Life {
         let empty = if drained.text.is_empty() { self.empty.saturating_add(1) } else { 0 };
         let tail = self.task.output.tail();
         // Before anybody hears that it is over, nothing of it is left and its place is free.
-        let refused = match self.task.spawned.outlet {
+        let failed_connections = match self.task.spawned.outlet {
             Some(outlet) => outlet.close().await,
             None => Vec::new(),
         };
@@ -497,7 +497,7 @@ impl Life {
             ended_with_it: self.ended_with_it,
             left: self.left,
             set_aside,
-            refused,
+            failed_connections,
             ended_at,
         }
     }

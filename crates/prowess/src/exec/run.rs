@@ -2,8 +2,10 @@
 
 use std::io::Write;
 
-use prowess_exec::exec_tool::{ExecCall, Plan, REFUSED, finished};
+use prowess_exec::Setting;
+use prowess_exec::exec_tool::{ExecCall, Plan, finished};
 use prowess_exec::job::{Exit, Handle, Outcome};
+use prowess_exec::network::{self, Ran};
 use prowess_host::{Failure, exec};
 use prowess_policy::{ExecSettings, Grants, SandboxChoice};
 use serde_json::json;
@@ -37,7 +39,8 @@ pub(crate) fn run(command: &CommandArgs, options: &RunArgs, globals: &Globals) -
             }
         }
         let wish = Wish::listen().map_err(Failure::ours)?;
-        if globals.json { in_one_piece(handle, &plan, wish).await } else { as_it_comes(handle, wish).await }
+        let ran = (&call, &setting);
+        if globals.json { in_one_piece(handle, &plan, wish, ran).await } else { as_it_comes(handle, wish, ran).await }
     })
 }
 
@@ -72,14 +75,23 @@ fn apply(options: &RunArgs, settings: &mut ExecSettings) -> Result<(), Failure> 
 }
 
 /// Waits for the end, then prints the result as a tool gives it.
-async fn in_one_piece(handle: Handle, plan: &Plan, mut wish: Wish) -> Result<Report, Failure> {
+async fn in_one_piece(
+    handle: Handle,
+    plan: &Plan,
+    mut wish: Wish,
+    (call, setting): (&ExecCall, &Setting),
+) -> Result<Report, Failure> {
     let outcome = ended(&handle, &mut wish).await;
-    let result = finished(&outcome, plan, &handle.job().cwd);
+    let result = network::explain(&call.command, finished(&outcome, plan, &handle.job().cwd), setting);
     Ok(Report::json(&result)?.code(code(&outcome)))
 }
 
 /// Prints output while it comes.
-async fn as_it_comes(handle: Handle, mut wish: Wish) -> Result<Report, Failure> {
+async fn as_it_comes(
+    handle: Handle,
+    mut wish: Wish,
+    (call, setting): (&ExecCall, &Setting),
+) -> Result<Report, Failure> {
     let mut changes = handle.job().watch();
     loop {
         let news = handle.job().news().await;
@@ -103,8 +115,12 @@ async fn as_it_comes(handle: Handle, mut wish: Wish) -> Result<Report, Failure> 
         (_, Some(signal)) => Some(format!("the command was stopped by {signal}")),
         _ => None,
     };
-    let refused = outcome.refused.iter().map(|what| format!("{REFUSED} {}", safe(what)));
-    for line in told.into_iter().chain(refused) {
+    let output = outcome.output.text();
+    let ran = Ran { command: &call.command, code: outcome.code.map(i64::from), output: &output };
+    // A host that the proxy refused or could not reach says it all.
+    let hint = if outcome.failed_connections.is_empty() { network::hint(ran, setting) } else { None };
+    let failed = outcome.failed_connections.iter().map(|line| safe(line));
+    for line in told.into_iter().chain(failed).chain(hint) {
         // Nothing is left to do when stderr has gone away.
         let _ = writeln!(anstream::stderr(), "{line}");
     }
