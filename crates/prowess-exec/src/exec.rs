@@ -31,7 +31,6 @@ use crate::lookup::Disk;
 use crate::loopback::{SessionNetwork, SessionNetworks};
 use crate::refusal::{Refusal, explained, not_run, refuse, remedies};
 use crate::remote::{Remote, check_here};
-use crate::remotes::{git_config, remotes};
 use crate::rules::rules;
 use crate::sandbox::{
     ApprovedFiles, Choice, Confinement, Engine, Kind, Limits, NamedHost, OwnView, ProtectedGuard, Proxy, Sandbox,
@@ -345,7 +344,6 @@ impl Exec {
         let Confinement { read, write, .. } = self.confinement(setting, env, &[]);
         let has_own_tmp = self.kind(setting).is_ok_and(|kind| self.has_own_tmp(&kind));
         let owner = setting.owner();
-        let git_config = git_config(cwd);
         let held = self.leases.held(&setting.holder()).map_err(|error| error.to_string())?;
         Ok(Ground {
             home: setting.home.clone(),
@@ -358,8 +356,6 @@ impl Exec {
                 .filter_map(|it| it.into_string().ok())
                 .collect(),
             protection: Protection::new(&setting.settings.protected),
-            remotes: git_config.as_deref().map(remotes).unwrap_or_default(),
-            git_config,
             skill: owner.map(|skill| skill.name.clone()),
             declared: owner.map(|skill| skill.declared.clone().seen_from(&setting.workspace)).unwrap_or_default(),
             served: self.network_of(&setting.session).ports(),
@@ -408,7 +404,7 @@ impl Exec {
         // Files of this machine mean nothing in a container, and without a sandbox nothing is protected.
         let guard = matches!(kind, Kind::Landlock | Kind::Bubblewrap).then(|| {
             let protection = Protection::new(&setting.settings.protected);
-            ProtectedGuard::new(&confinement, protection, Arc::clone(&self.approved_files))
+            ProtectedGuard::new(&confinement, protection, Arc::clone(&self.approved_files)).with_leases(&lease.writes)
         });
         if let Some(guard) = &guard {
             guard.apply(&mut confinement).map_err(|why| not_run(&why))?;

@@ -23,7 +23,7 @@ pub mod output;
 pub mod process_tool;
 mod refusal;
 pub mod remote;
-mod remotes;
+mod repository;
 pub mod rules;
 pub mod sandbox;
 mod seal;

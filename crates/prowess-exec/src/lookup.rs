@@ -8,8 +8,10 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-use prowess_policy::lookup::{Identity, Keeper, Lookup, Program};
+use prowess_policy::lookup::{Identity, Keeper, Lookup, Program, Repository};
 use rustix::fs::{Access, access};
+
+use crate::repository;
 
 /// The largest file whose content is compared, and not only its place and times.
 const MAX_DIGEST_BYTES: u64 = 64 * 1024 * 1024;
@@ -151,6 +153,14 @@ impl Disk {
 impl Lookup for Disk {
     fn exists(&self, path: &Path) -> bool {
         path.symlink_metadata().is_ok()
+    }
+
+    fn repository(&self, dir: &Path) -> Option<Repository> {
+        repository::repository(dir)
+    }
+
+    fn git_dir_around(&self, path: &Path) -> Option<PathBuf> {
+        repository::git_dir_around(path)
     }
 
     fn program(&self, token: &str) -> Option<Program> {

@@ -16,6 +16,7 @@ mod connections;
 mod container;
 mod escape;
 mod exec_tool_live;
+mod foreseen;
 mod leases;
 mod loopback;
 mod named_hosts;

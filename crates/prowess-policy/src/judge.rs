@@ -22,7 +22,7 @@ use crate::posture::{Ask, Posture, Security};
 use crate::safe_bin::SafeBins;
 use crate::script::{Expansion, Joint, RedirectKind, Script, Span, Value, Word};
 
-use crate::wants::{Ground, wants};
+use crate::wants::{Ground, lacks, wants};
 use crate::wrapper::is_harmless_assignment;
 pub use objection::Objection;
 use segment::Bench;
@@ -221,7 +221,7 @@ impl Rules {
             (_, Ask::Off | Ask::OnMiss) => {}
         }
         let wants = wants(&segments, &objections, (&request.binding.cwd.path, &self.ground, lookup));
-        let mut lacks = wants.beyond(&self.ground.held);
+        let mut lacks = lacks(&wants, &self.ground, lookup);
         // What a command leaves running stays in the sandbox and ends with it; only a skill that says so needs more.
         lacks.keeps_running &= self.ground.declared.keeps_running;
         match (self.posture.security, self.posture.ask) {

@@ -63,6 +63,21 @@ impl Program {
     }
 }
 
+/// A Git repository, as far as a forecast needs it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Repository {
+    /// The Git directory of the working tree.
+    pub git_dir: PathBuf,
+    /// The Git directory that all of its working trees share. A linked working tree has one of its own besides.
+    pub common_dir: PathBuf,
+    /// Its remotes: names and addresses.
+    pub remotes: Vec<(String, String)>,
+    /// The addresses of its submodules.
+    pub submodules: Vec<String>,
+    /// The branches that its configuration says something about.
+    pub branches: Vec<String>,
+}
+
 /// The eyes of the judge.
 pub trait Lookup {
     /// The program that `token` starts: looked for along `PATH` when it has no slash, from the working directory when
@@ -82,6 +97,18 @@ pub trait Lookup {
     fn exists(&self, path: &Path) -> bool {
         let _ = path;
         true
+    }
+
+    /// The Git repository whose working tree `dir` is in. A forecast uses it, nothing rests on it.
+    fn repository(&self, dir: &Path) -> Option<Repository> {
+        let _ = dir;
+        None
+    }
+
+    /// The Git directory that `path` is, or lies in. The same holds for it.
+    fn git_dir_around(&self, path: &Path) -> Option<PathBuf> {
+        let _ = path;
+        None
     }
 
     /// The program that the system starts in place of `program`, when that is a script whose first line names one.

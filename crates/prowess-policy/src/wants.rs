@@ -3,18 +3,22 @@
 //! Read before anything runs, so that a person is asked once and about all of it. It is a forecast and no guarantee: a
 //! program in no table is not foreseen, and the sandbox holds it back until its host is asked about.
 
+mod git;
+mod hosts;
+mod places;
 mod table;
 
 use std::ffi::OsString;
-use std::path::{Component, Path, PathBuf};
-
-use url::Url;
+use std::path::{Path, PathBuf};
 
 use crate::judge::{Judged, Objection};
 use crate::lease::{HostRule, Lease};
 use crate::lookup::Lookup;
-use crate::protected::Protection;
+use crate::protected::{GIT_PROTECTED, Protection};
 use crate::script::DoubtKind;
+use git::GitCall;
+use hosts::{login, option, plain, remote_path, rule, url_host, urls_in};
+use places::{places, resolve};
 use table::{Fact, Finds};
 
 /// Where a command can go without asking: what the sandbox gives to every command, and the leases that this one holds.
@@ -34,10 +38,6 @@ pub struct Ground {
     pub installed: Vec<String>,
     /// What is read-only in what it may change.
     pub protection: Protection,
-    /// The configuration of the Git repository of the working directory.
-    pub git_config: Option<PathBuf>,
-    /// The Git remotes of the working directory: names and addresses.
-    pub remotes: Vec<(String, String)>,
     /// The skill whose own command it is.
     pub skill: Option<String>,
     /// What that skill declares that its commands use.
@@ -58,6 +58,25 @@ impl Ground {
         let first = inside.components().next();
         first.is_none_or(|first| !foreign.iter().any(|name| first.as_os_str() == name))
     }
+
+    /// What of `path` is protected where a run may change `root`: the file or directory that the sandbox keeps read-only.
+    fn protected_part(&self, root: &Path, path: &Path, lookup: &dyn Lookup) -> Option<PathBuf> {
+        let inside = path.strip_prefix(root).ok()?;
+        let is_listed = |part: &&Path| self.protection.entry(part).is_some();
+        let listed = inside.ancestors().filter(|part| !part.as_os_str().is_empty()).find(is_listed);
+        if let Some(part) = listed {
+            return Some(root.join(part));
+        }
+        let git = lookup.git_dir_around(path).filter(|_| self.protection.covers_git())?;
+        // Whoever may change a Git directory by its name, or a part of it, may change what is in there. A workspace that is
+        // one was not named for that.
+        let is_above = |place: &&PathBuf| *place != root && root.starts_with(place);
+        if root.starts_with(&git) && self.writable.iter().chain(&self.held.writes).any(|place| is_above(&place)) {
+            return None;
+        }
+        let part = GIT_PROTECTED.iter().map(|name| git.join(name)).find(|part| path.starts_with(part));
+        part.or_else(|| (path == git && root != git).then_some(git))
+    }
 }
 
 /// What a command of these segments, in `cwd`, wants beyond the sandbox.
@@ -67,8 +86,8 @@ pub(crate) fn wants(
     (cwd, ground, lookup): (&Path, &Ground, &dyn Lookup),
 ) -> Lease {
     let mut wanted = Lease::default();
-    for segment in segments {
-        wanted = wanted.and(&Reader { segment, cwd, ground, lookup }.read());
+    for (segment, place) in segments.iter().zip(places(segments, objections, (cwd, &ground.home))) {
+        wanted = wanted.and(&Reader { segment, cwd: &place, ground, lookup }.read());
     }
     let mut wanted = wanted.or(&ground.declared);
     let in_background = |one: &Objection| matches!(one, Objection::Doubt(doubt) if doubt.kind == DoubtKind::Background);
@@ -82,11 +101,35 @@ pub(crate) fn wants(
     // A directory to work in is one to change: that is what commands do where they run.
     let is_open = ground.writable.is_empty() || ground.writable.iter().any(|place| cwd.starts_with(place));
     if !is_open && !ground.is_own_tmp(cwd) && !wanted.writes.iter().any(|one| cwd.starts_with(one)) {
-        wanted.reads.retain(|one| !one.starts_with(cwd));
-        wanted.writes.retain(|one| !one.starts_with(cwd));
-        wanted.writes.push(cwd.to_owned());
+        wanted.writes.insert(0, cwd.to_owned());
     }
+    without_repetition(&mut wanted, ground, lookup);
     wanted
+}
+
+/// The part of what is `wanted` that no lease covers. A lease for a directory covers no protected file in it.
+pub(crate) fn lacks(wanted: &Lease, ground: &Ground, lookup: &dyn Lookup) -> Lease {
+    let mut rest = wanted.beyond(&ground.held);
+    let is_given = |path: &Path| ground.held.writes.iter().any(|given| covers(given, path, ground, lookup));
+    rest.writes = wanted.writes.iter().filter(|path| !is_given(path)).cloned().collect();
+    rest
+}
+
+/// Leaves out what lies in a directory that is wanted as a whole.
+fn without_repetition(wanted: &mut Lease, ground: &Ground, lookup: &dyn Lookup) {
+    let (reads, writes) = (wanted.reads.clone(), wanted.writes.clone());
+    let is_below = |path: &Path, above: &PathBuf| path != above && path.starts_with(above);
+    wanted.reads.retain(|path| {
+        !reads.iter().any(|above| is_below(path, above)) && !writes.iter().any(|above| path.starts_with(above))
+    });
+    wanted
+        .writes
+        .retain(|path| !writes.iter().any(|above| is_below(path, above) && covers(above, path, ground, lookup)));
+}
+
+/// Whether a run that may change `given` may change `path`.
+fn covers(given: &Path, path: &Path, ground: &Ground, lookup: &dyn Lookup) -> bool {
+    path.starts_with(given) && ground.protected_part(given, path, lookup).is_none()
 }
 
 /// One simple command.
@@ -108,8 +151,10 @@ impl Reader<'_> {
         if let Some(fact) = fact.filter(|_| !self.is_installed(name, args)) {
             lease = lease.and(&self.fact(fact, args));
         }
-        if name == "git" {
-            lease.writes.extend(self.git_writes(args));
+        if name == "git"
+            && let Some(call) = GitCall::read(self, args)
+        {
+            lease = lease.and(&call.wants(self));
         }
         lease.and(&self.paths(name, args))
     }
@@ -133,7 +178,6 @@ impl Reader<'_> {
                 let urls = args.iter().filter(|word| word.contains("://")).filter_map(|word| url_host(word, "http"));
                 given.into_iter().chain(urls).collect()
             }
-            Finds::GitRemote => self.git(args),
         });
         // Without a host it works on this machine, and needs no keys for another.
         let is_local = hosts.is_empty() && matches!(fact.finds, Finds::Login(_) | Finds::RemotePath(_));
@@ -144,20 +188,6 @@ impl Reader<'_> {
             sockets: fact.sockets.iter().map(PathBuf::from).collect(),
             ..Lease::default()
         }
-    }
-
-    /// The hosts of a Git command: of a URL, or of the remote that it names or means.
-    fn git(&self, args: &[String]) -> Vec<HostRule> {
-        let words: Vec<&str> = plain(args, table::GIT_VALUES).collect();
-        let named: Vec<HostRule> = words.iter().skip(1).filter_map(|word| git_host(word)).collect();
-        if !named.is_empty() {
-            return named;
-        }
-        let is_meant = |name: &str| words.iter().skip(1).any(|word| *word == name);
-        let known = self.ground.remotes.iter().any(|(name, _)| is_meant(name));
-        let meant =
-            self.ground.remotes.iter().filter(|(name, _)| if known { is_meant(name) } else { name == "origin" });
-        meant.filter_map(|(_, url)| git_host(url)).collect()
     }
 
     fn redirections(&self) -> Lease {
@@ -192,31 +222,18 @@ impl Reader<'_> {
                 (&mut lease.reads, self.outside(word, &self.ground.readable))
             };
             list.extend(path.filter(|path| !list.contains(path)));
+            if name == "rm" {
+                lease.writes.extend(self.repository_at(word));
+            }
         }
         lease
     }
 
-    /// The configuration that a Git command changes. It can make git start programs, so the sandbox protects it.
-    fn git_writes(&self, args: &[String]) -> Option<PathBuf> {
-        let words: Vec<&str> = plain(args, table::GIT_VALUES).collect();
-        let has = |flags: &[&str]| args.iter().any(|word| flags.contains(&word.as_str()));
-        let (command, rest) = words.split_first()?;
-        let changes = match *command {
-            "config" => has(table::GIT_CONFIG_CHANGES) || rest.len() > 1 && !has(table::GIT_CONFIG_READS),
-            "remote" => rest.first().is_some_and(|verb| table::GIT_REMOTE_CHANGES.contains(verb)),
-            "submodule" => rest.first().is_some_and(|verb| *verb != "status" && *verb != "summary"),
-            "push" => has(&["-u", "--set-upstream"]),
-            "branch" => has(&["-u", "--set-upstream-to", "--unset-upstream", "-t", "--track"]),
-            "checkout" | "switch" => has(&["-t", "--track"]),
-            _ => false,
-        };
-        if !changes {
-            return None;
-        }
-        if has(&["--global"]) {
-            return Some(self.ground.home.join(".gitconfig"));
-        }
-        self.ground.git_config.clone()
+    /// The Git directory that is removed with the directory that `word` means.
+    fn repository_at(&self, word: &str) -> Option<PathBuf> {
+        let path = self.resolve_in(self.cwd, word)?;
+        let git_dir = self.lookup.repository(&path)?.git_dir;
+        self.unwritable(&git_dir.to_string_lossy()).filter(|_| git_dir.parent() == Some(&path))
     }
 
     /// What has to be open to changes for `path` to be made: it, or the nearest directory above it that is there. That is
@@ -230,21 +247,33 @@ impl Reader<'_> {
     /// The path that `word` means, if the sandbox does not let it change: because it lies outside, or in something that is
     /// protected. In that case it is the protected file or directory.
     fn unwritable(&self, word: &str) -> Option<PathBuf> {
-        let path = self.resolve(word)?;
-        let root = self.ground.writable.iter().find(|place| path.starts_with(place));
-        let Some(root) = root else {
-            return self.outside(word, &self.ground.writable).map(|path| self.place_for(path));
-        };
-        let inside = path.strip_prefix(root).ok()?;
-        let is_protected = |part: &&Path| self.ground.protection.entry(part).is_some();
-        let part = inside.ancestors().filter(|part| !part.as_os_str().is_empty()).find(is_protected)?;
-        Some(root.join(part))
+        self.unwritable_in(self.cwd, word)
+    }
+
+    /// The same, seen from `dir`.
+    fn unwritable_in(&self, dir: &Path, word: &str) -> Option<PathBuf> {
+        let path = self.resolve_in(dir, word)?;
+        let is_root = |place: &&PathBuf| path.starts_with(place);
+        match self.ground.writable.iter().find(is_root) {
+            Some(root) => self.ground.protected_part(root, &path, self.lookup),
+            None => {
+                let path = self.outside_in(dir, word, &self.ground.writable)?;
+                let mut given = self.ground.held.writes.iter();
+                let part = given.find_map(|given| self.ground.protected_part(given, &path, self.lookup));
+                Some(part.unwrap_or_else(|| self.place_for(path)))
+            }
+        }
     }
 
     /// The path that `word` means, if none of `allowed` contains it. The place above an allowed one is not asked about:
     /// what may be seen of it is seen.
     fn outside(&self, word: &str, allowed: &[PathBuf]) -> Option<PathBuf> {
-        let path = self.resolve(word)?;
+        self.outside_in(self.cwd, word, allowed)
+    }
+
+    /// The same, seen from `dir`.
+    fn outside_in(&self, dir: &Path, word: &str, allowed: &[PathBuf]) -> Option<PathBuf> {
+        let path = self.resolve_in(dir, word)?;
         let is_allowed = allowed.iter().any(|place| path.starts_with(place) || place.starts_with(&path));
         let is_inert = path.starts_with("/dev") || path.starts_with("/proc");
         (!is_allowed && !is_inert && !self.ground.is_own_tmp(&path) && self.is_possible(&path)).then_some(path)
@@ -256,67 +285,11 @@ impl Reader<'_> {
         let first = path.components().nth(1);
         names.is_empty() || first.is_none_or(|first| names.iter().any(|name| first.as_os_str() == name))
     }
-}
 
-impl Reader<'_> {
-    /// The path that `word` means, as far as its text tells.
-    fn resolve(&self, word: &str) -> Option<PathBuf> {
-        if word.contains(['$', '`', '*', '?', '{', '\n']) {
-            return None;
-        }
-        let word = word.trim_matches(['"', '\'']);
-        let path = match word.strip_prefix('~') {
-            Some("") => self.ground.home.clone(),
-            Some(rest) => self.ground.home.join(rest.strip_prefix('/')?),
-            None => self.cwd.join(word),
-        };
-        Some(lexical(&path))
+    /// The path that `word` means, seen from `dir`, as far as its text tells.
+    fn resolve_in(&self, dir: &Path, word: &str) -> Option<PathBuf> {
+        resolve(word, dir, &self.ground.home)
     }
-}
-
-/// Words that are neither options nor the values of options in `values`.
-fn plain<'a>(args: &'a [String], values: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
-    let mut is_value = false;
-    args.iter().map(String::as_str).filter(move |word| {
-        if std::mem::take(&mut is_value) {
-            return false;
-        }
-        is_value = values.contains(word);
-        !is_value && !word.starts_with('-')
-    })
-}
-
-/// The value of the first of these options: `-h HOST`, `-hHOST`, `--host=HOST`.
-fn option<'a>(args: &'a [String], names: &[&str]) -> Option<&'a str> {
-    args.iter().enumerate().find_map(|(at, word)| {
-        names.iter().find_map(|name| {
-            let rest = word.strip_prefix(name)?;
-            match rest.strip_prefix('=').unwrap_or(rest) {
-                "" => args.get(at + 1).map(String::as_str),
-                _ if name.starts_with("--") && !rest.starts_with('=') => None,
-                value => Some(value),
-            }
-        })
-    })
-}
-
-/// The host of `[user@]host:path`, the first plain word of that form.
-fn remote_path(args: &[String], values: &[&str], port: u16) -> Option<HostRule> {
-    let port = option(args, &["-P"]).and_then(|port| port.parse().ok()).unwrap_or(port);
-    plain(args, values).find_map(|word| {
-        let (host, _) = word.split_once(':').filter(|(host, _)| !host.contains('/'))?;
-        rule(host.rsplit_once('@').map_or(host, |(_, host)| host), port)
-    })
-}
-
-/// The hosts of all web addresses in a text.
-fn urls_in(text: &str) -> Vec<HostRule> {
-    let starts = ["http://", "https://"].into_iter().flat_map(|scheme| text.match_indices(scheme));
-    let urls = starts.map(|(at, _)| {
-        let rest = &text[at..];
-        &rest[..rest.find([' ', '\'', '"', '`', ')', '<', '>', '\n', ';', ',']).unwrap_or(rest.len())]
-    });
-    urls.filter_map(|url| url_host(url, "https")).collect()
 }
 
 /// The module that an interpreter is told to run as a program: `python3 -m pip install`.
@@ -325,71 +298,6 @@ fn module<'a>(name: &str, args: &'a [String]) -> Option<(&'a str, &'a [String])>
     (name.starts_with("python") && flag == "-m").then_some((module.as_str(), rest))
 }
 
-/// The host of `[user@]host[:path]`, the first plain word.
-fn login(args: &[String], values: &[&str], port: u16) -> Option<HostRule> {
-    let port = option(args, &["-p", "-P"]).and_then(|port| port.parse().ok()).unwrap_or(port);
-    plain(args, values).find_map(|word| {
-        let host = word.rsplit_once('@').map_or(word, |(_, host)| host);
-        let host = host.split_once(':').map_or(host, |(host, _)| host);
-        let is_path = word.starts_with(['/', '.', '~']) || host.is_empty() || host.contains('/');
-        if is_path { None } else { rule(host, port) }
-    })
-}
-
-fn rule(host: &str, port: u16) -> Option<HostRule> {
-    HostRule::new(host, &[port]).ok()
-}
-
-/// The host that a URL names; `scheme` is what a word without one means. A web address stands for both of its ports: a
-/// server that only sends on to its encrypted side is the same host.
-fn url_host(word: &str, scheme: &str) -> Option<HostRule> {
-    let has_scheme = word.contains("://");
-    let looks_like_one =
-        word.split(['/', '?', ':']).next().is_some_and(|host| host.contains('.') || host == "localhost");
-    if !has_scheme && (!looks_like_one || word.contains(char::is_whitespace)) {
-        return None;
-    }
-    let url = if has_scheme { Url::parse(word) } else { Url::parse(&format!("{scheme}://{word}")) }.ok()?;
-    let host = url.host_str()?.trim_matches(['[', ']']);
-    let port = url.port_or_known_default().or(match url.scheme() {
-        "ssh" | "git+ssh" | "sftp" => Some(22),
-        "git" => Some(9418),
-        "postgres" | "postgresql" => Some(5432),
-        "mysql" | "mariadb" => Some(3306),
-        "mongodb" => Some(27017),
-        "redis" => Some(6379),
-        "amqp" => Some(5672),
-        _ => None,
-    })?;
-    if url.port().is_none() && matches!(url.scheme(), "http" | "https") {
-        return HostRule::new(host, &[]).ok();
-    }
-    rule(host, port)
-}
-
-/// The host of a Git address: a URL, or `user@host:path`.
-fn git_host(word: &str) -> Option<HostRule> {
-    if word.contains("://") {
-        return url_host(word, "https");
-    }
-    let (host, path) = word.split_once(':')?;
-    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
-    (host.contains('.') && !path.is_empty() && !host.contains('/')).then(|| rule(host, 22))?
-}
-
 fn base(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
-}
-
-/// `path` without `.` and `..`, as far as its text tells.
-fn lexical(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::ParentDir => drop(plain.pop()),
-            Component::CurDir => {}
-            other => plain.push(other),
-        }
-    }
-    plain
 }

@@ -2,9 +2,10 @@
 
 use crate::asked;
 use crate::everywhere;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use prowess_policy::lease::Lease;
+use prowess_policy::lookup::{Lookup, Program, Repository};
 use prowess_policy::posture::{Ask, Security};
 use prowess_policy::protected::Protection;
 use prowess_policy::wants::Ground;
@@ -23,11 +24,6 @@ fn contained(held: Lease) -> Rules {
         root_names: ["home", "usr", "etc", "bin", "srv", "var", "tmp", "root"].map(Into::into).to_vec(),
         installed: vec!["tsc".to_owned()],
         protection: Protection::default(),
-        git_config: Some(format!("{WORKSPACE}/.git/config").into()),
-        remotes: vec![
-            ("origin".to_owned(), "git@github.com:me/it.git".to_owned()),
-            ("mirror".to_owned(), "https://git.example.org:8443/it".to_owned()),
-        ],
         skill: None,
         declared: Lease::default(),
         served: vec![3000],
@@ -37,8 +33,48 @@ fn contained(held: Lease) -> Rules {
     rules
 }
 
+/// A machine with every program, a repository in the workspace, and others in `sub` and outside in `app`.
+struct WithGit;
+
+impl Lookup for WithGit {
+    fn program(&self, token: &str) -> Option<Program> {
+        everywhere::Everywhere.program(token)
+    }
+
+    fn file(&self, _: &Path) -> Option<Program> {
+        None
+    }
+
+    fn repository(&self, dir: &Path) -> Option<Repository> {
+        let trees = ["/home/me/work/sub", WORKSPACE, "/home/me/app"];
+        let git_dir = Path::new(trees.into_iter().find(|tree| dir.starts_with(tree))?).join(".git");
+        let remote = |name: &str, url: &str| (name.to_owned(), url.to_owned());
+        let remotes = if dir.starts_with("/home/me/work/sub") {
+            vec![remote("origin", "https://gitlab.com/me/sub")]
+        } else {
+            vec![remote("origin", "git@github.com:me/it.git"), remote("mirror", "https://git.example.org:8443/it")]
+        };
+        let submodules = vec!["https://codeberg.org/me/lib".to_owned()];
+        Some(Repository {
+            common_dir: git_dir.clone(),
+            git_dir,
+            remotes,
+            submodules,
+            branches: vec!["main".to_owned()],
+        })
+    }
+
+    fn git_dir_around(&self, path: &Path) -> Option<PathBuf> {
+        path.ancestors().find(|dir| dir.ends_with(".git")).map(Path::to_owned)
+    }
+}
+
 fn judge(rules: &Rules, command: &str) -> Judgment {
-    rules.judge(asked::request(command, Path::new(WORKSPACE)), &everywhere::Everywhere)
+    judge_in(rules, WORKSPACE, command)
+}
+
+fn judge_in(rules: &Rules, cwd: &str, command: &str) -> Judgment {
+    rules.judge(asked::request(command, Path::new(cwd)), &WithGit)
 }
 
 fn check(command: &str) -> (Verdict, Vec<String>) {
@@ -129,6 +165,68 @@ fn what_leaves_it_is_asked_about_and_named() {
         assert_eq!(verdict, Verdict::Ask, "{command}");
         assert_eq!(phrases, *expected, "{command}");
     }
+}
+
+#[test]
+fn git_asks_for_the_files_that_it_changes() {
+    const CONFIG: &str = "change /home/me/work/.git/config";
+    const SUB: &str = "change /home/me/work/sub/.git/config";
+    let table: &[(&str, &[&str])] = &[
+        ("git -C sub config user.name Me", &[SUB]),
+        ("cd sub && git remote add up https://example.com/x", &[SUB]),
+        ("(cd sub && git status); git config a.b c", &[CONFIG]),
+        ("git branch -m old new", &[CONFIG]),
+        ("git branch --set-upstream-to=origin/main", &[CONFIG]),
+        ("git branch -D main", &[CONFIG]),
+        ("git branch -D topic", &[]),
+        ("git config --worktree a.b c", &["change /home/me/work/.git/config.worktree"]),
+        ("git config --file=.git/config a.b c", &[CONFIG]),
+        ("git config get a.b", &[]),
+        ("git init", &[CONFIG]),
+        ("git init new", &[]),
+        ("git worktree add tree", &[]),
+        ("git worktree add ../tree", &["change /home/me/tree"]),
+        ("git worktree remove tree", &["change /home/me/work/.git/worktrees", "change /home/me/work/tree/.git"]),
+        ("git submodule add https://example.com/x", &["reach example.com", CONFIG]),
+        ("git submodule update --init", &["reach codeberg.org", CONFIG]),
+        ("git submodule status && git sparse-checkout list", &[]),
+        ("git -C sub push", &["reach gitlab.com"]),
+        ("cd sub && git fetch", &["reach gitlab.com"]),
+        ("git -C ../app log -1", &["read /home/me/app"]),
+        ("git -C ../app commit -m x", &["change /home/me/app"]),
+        ("git -C ../app config a.b c", &["change /home/me/app/.git/config", "change /home/me/app"]),
+        ("echo x > .git/hooks/pre-commit", &["change /home/me/work/.git/hooks"]),
+        ("cp hook sub/.git/hooks/pre-push", &["change /home/me/work/sub/.git/hooks"]),
+        ("printf x | tee .git/info/attributes", &["change /home/me/work/.git/info/attributes"]),
+        ("chmod +x .git/hooks/pre-commit", &["change /home/me/work/.git/hooks"]),
+        ("echo x > .git/COMMIT_EDITMSG", &[]),
+        ("rm -rf sub", &["change /home/me/work/sub/.git"]),
+        ("rm -rf .git", &["change /home/me/work/.git"]),
+        ("git clone /srv/it.git ../copy", &["read /srv/it.git", "change /home/me/copy"]),
+        ("bash -c 'cd sub && git config a.b c'", &[SUB]),
+    ];
+    for (command, expected) in table {
+        let (verdict, phrases) = check(command);
+        let phrases: Vec<String> = phrases.iter().map(|one| one.replace(":80,443", "")).collect();
+        assert_eq!(phrases, *expected, "{command}");
+        assert_eq!(verdict, if expected.is_empty() { Verdict::Allow } else { Verdict::Ask }, "{command}");
+    }
+}
+
+#[test]
+fn a_lease_for_a_directory_covers_no_protected_file_in_it() {
+    let phrases = |held: &[&str], command: &str| {
+        let held = Lease { writes: held.iter().map(PathBuf::from).collect(), ..Lease::default() };
+        judge_in(&contained(held), "/home/me/app", command).lacks().phrases()
+    };
+    let config = "change /home/me/app/.git/config";
+    assert_eq!(phrases(&[], "make"), ["change /home/me/app"]);
+    assert_eq!(phrases(&["/home/me/app"], "make"), Vec::<String>::new());
+    assert_eq!(phrases(&[], "git config a.b c"), ["change /home/me/app", config]);
+    assert_eq!(phrases(&["/home/me/app"], "git config a.b c"), [config]);
+    assert_eq!(phrases(&["/home/me/app"], "echo x > .envrc"), ["change /home/me/app/.envrc"]);
+    assert_eq!(phrases(&["/home/me/app", "/home/me/app/.git/config"], "git config a.b c"), Vec::<String>::new());
+    assert_eq!(phrases(&["/home/me/app", "/home/me/app/.git"], "git config a.b c"), Vec::<String>::new());
 }
 
 #[test]

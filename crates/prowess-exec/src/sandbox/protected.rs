@@ -25,6 +25,7 @@ use prowess_policy::protected::Protection;
 
 use self::scan::{Found, Scan, scan};
 use super::confinement::{Confinement, real};
+use crate::repository::git_dir_around;
 
 /// The most files that are mounted. With more of them, nothing runs.
 const MAX_MOUNTS: usize = 4096;
@@ -114,6 +115,8 @@ pub struct ProtectedGuard {
     known: HashMap<Spot, Option<(u64, i64, i64)>>,
     /// What the operator lets runs change by its own name.
     granted: Vec<PathBuf>,
+    /// Git directories, and directories in them, that a person let this run change with all that is in them.
+    opened: Vec<PathBuf>,
     started: SystemTime,
     aside: Mutex<Vec<SetAside>>,
 }
@@ -131,7 +134,32 @@ impl ProtectedGuard {
         let before: Vec<Scan> = roots.iter().map(|root| scan(root, &protection)).collect();
         let found = before.iter().flat_map(|scan| &scan.found);
         let known = found.filter_map(|found| Some((spot(&found.path)?, link(&found.path)))).collect();
-        Self { roots, protection, approved, before, known, granted, started, aside: Mutex::default() }
+        Self {
+            roots,
+            protection,
+            approved,
+            before,
+            known,
+            granted,
+            opened: Vec::new(),
+            started,
+            aside: Mutex::default(),
+        }
+    }
+
+    /// The same, where a person let the run change `leased`. A Git directory in a place that the run may change, such as
+    /// one that it is to remove, is open with all that is in it.
+    #[must_use]
+    pub fn with_leases(mut self, leased: &[PathBuf]) -> Self {
+        let leased = leased.iter().map(|path| real(path));
+        let is_inside = |path: &PathBuf| self.granted.iter().any(|root| path != root && path.starts_with(root));
+        self.opened = leased.filter(|path| is_inside(path) && git_dir_around(path).is_some()).collect();
+        self
+    }
+
+    /// Whether the run may change the protected file at `path`.
+    fn is_open(&self, path: &Path) -> bool {
+        self.granted.iter().any(|granted| granted == path) || self.opened.iter().any(|opened| path.starts_with(opened))
     }
 
     /// Adds the files that are there to what `confinement` keeps from changes. There can be too many.
@@ -139,11 +167,11 @@ impl ProtectedGuard {
         if let Some((root, _)) = self.roots.iter().zip(&self.before).find(|(_, scan)| scan.is_cut_short) {
             return Err(Unprotectable::TooLarge(root.clone()));
         }
-        let is_root = |path: &PathBuf| self.roots.contains(path);
+        let is_free = |path: &PathBuf| self.roots.contains(path) || self.is_open(path);
         let is_file = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|meta| !meta.is_symlink());
-        let pinned = self.before.iter().flat_map(|scan| &scan.git_dirs).filter(|path| !is_root(path));
+        let pinned = self.before.iter().flat_map(|scan| &scan.git_dirs).filter(|path| !is_free(path));
         let found = self.before.iter().flat_map(|scan| &scan.found).map(|found| &found.path);
-        let read_only = found.filter(|path| !self.granted.contains(path) && is_file(path));
+        let read_only = found.filter(|path| !self.is_open(path) && is_file(path));
         confinement.pinned = nearest(pinned.cloned().collect());
         confinement.protected = nearest(read_only.cloned().collect());
         if confinement.pinned.len() + confinement.protected.len() > MAX_MOUNTS {
@@ -185,7 +213,7 @@ impl ProtectedGuard {
             let started = self.started.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
             changed.saturating_add(1) >= i64::try_from(started).unwrap_or(i64::MAX)
         };
-        !self.granted.contains(&found.path) && !self.approved.has(&found.path) && (before.is_complete || is_recent())
+        !self.is_open(&found.path) && !self.approved.has(&found.path) && (before.is_complete || is_recent())
     }
 
     fn set_aside(&self, path: PathBuf, what: String) {
@@ -322,6 +350,28 @@ mod tests {
             guard.before = vec![scan::scan_within(&root, &Protection::default(), bound)];
             assert_eq!(guard.apply(&mut confinement), expected, "{bound}");
         }
+    }
+
+    #[test]
+    fn a_lease_for_a_git_directory_opens_all_of_it() {
+        let scratch = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(scratch.path()).unwrap();
+        write(&root, &GIT);
+        write(&root, &[("g/hooks/x", ""), ("g/worktrees/w/HEAD", ""), ("g/worktrees/w/commondir", "../..")]);
+        let kept = |leased: &[&str]| {
+            let leased: Vec<PathBuf> = leased.iter().map(|path| root.join(path)).collect();
+            let write = std::iter::once(root.clone()).chain(leased.iter().cloned()).collect();
+            let mut confinement = Confinement { write, ..Confinement::default() };
+            let guard = ProtectedGuard::new(&confinement, Protection::default(), Arc::default()).with_leases(&leased);
+            guard.apply(&mut confinement).unwrap();
+            let kept = confinement.pinned.iter().chain(&confinement.protected);
+            kept.map(|path| path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(kept(&[]), ["g", "g/worktrees/w", "g/config", "g/hooks", "g/worktrees/w/commondir"]);
+        assert_eq!(kept(&["g/hooks"]), ["g", "g/worktrees/w", "g/config", "g/worktrees/w/commondir"]);
+        assert_eq!(kept(&["g/worktrees"]), ["g", "g/config", "g/hooks"]);
+        assert_eq!(kept(&["g"]), Vec::<String>::new());
+        assert_eq!(kept(&[""]), kept(&[]), "a workspace is not opened by its own name");
     }
 
     #[test]

@@ -15,8 +15,6 @@ pub(super) enum Finds {
     UrlsInCode,
     /// One of these options names the host, at this port.
     Option(&'static [&'static str], u16),
-    /// A URL, or a remote of the repository.
-    GitRemote,
 }
 
 /// What some programs want.
@@ -39,7 +37,7 @@ impl Fact {
         if stays || self.programs == MAVEN && args.iter().any(|word| word == "-o") {
             return false;
         }
-        let first = super::plain(args, self.values).next().unwrap_or_default();
+        let first = super::hosts::plain(args, self.values).next().unwrap_or_default();
         self.subcommands.is_empty() || self.subcommands.contains(&first)
     }
 }
@@ -158,6 +156,14 @@ pub(super) const GIT_CONFIG_CHANGES: &[&str] = &[
 pub(super) const GIT_CONFIG_READS: &[&str] =
     &["--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "-l", "get", "list"];
 
+/// Commands of git that only look.
+#[rustfmt::skip]
+pub(super) const GIT_READS: &[&str] = &[
+    "blame", "cat-file", "count-objects", "describe", "diff", "diff-tree", "for-each-ref", "grep", "log", "ls-files",
+    "ls-tree", "merge-base", "name-rev", "reflog", "rev-list", "rev-parse", "shortlog", "show", "show-ref", "status",
+    "whatchanged",
+];
+
 /// What `git remote` does to the configuration.
 pub(super) const GIT_REMOTE_CHANGES: &[&str] = &["add", "remove", "rm", "rename", "set-url", "set-branches"];
 
@@ -167,7 +173,6 @@ pub(super) static FACTS: &[Fact] = &[
     urls(&["curl"], CURL_VALUES),
     urls(&["wget", "wget2", "aria2c"], WGET_VALUES),
     urls(&["http", "https", "xh", "xhs", "yt-dlp", "youtube-dl", "lynx", "w3m", "links", "httpx"], &[]),
-    Fact { programs: &["git"], subcommands: &["clone", "fetch", "pull", "push", "ls-remote", "remote-update"], finds: Finds::GitRemote, values: GIT_VALUES, ..NONE },
     Fact { programs: &["ssh", "sftp", "mosh"], finds: Finds::Login(22), values: SSH_VALUES, reads: &["~/.ssh"], ..NONE },
     Fact { programs: &["scp", "rsync"], finds: Finds::RemotePath(22), values: SSH_VALUES, reads: &["~/.ssh"], ..NONE },
     server(&["psql", "pg_dump", "pg_restore", "createdb", "dropdb"], &["--host", "-h"], 5432),

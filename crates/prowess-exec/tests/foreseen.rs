@@ -1,0 +1,58 @@
+//! What a command was foreseen to need: once a person allows it, does the command work?
+//!
+//! Protected files need a view of the file systems of the run's own; where the kernel gives none, there is nothing to test.
+
+#![cfg(target_os = "linux")]
+
+use crate::world;
+use std::path::PathBuf;
+
+use prowess_exec::sandbox::Survey;
+use prowess_policy::Answer;
+use prowess_policy::posture::Security;
+use world::{Asked, World, answering};
+
+/// A world in which the sandbox decides and a person says yes to everything else, if this machine can do that.
+fn contained() -> Option<(World, Asked)> {
+    let works = Survey::with_helper(PathBuf::from(env!("CARGO_BIN_EXE_prowess-confine"))).view().works;
+    let has_git = PathBuf::from("/usr/bin/git").exists();
+    if !works || !has_git {
+        eprintln!("skipped: protected files {works}, git {has_git}");
+        return None;
+    }
+    let (approver, asked) = answering(&[Answer::Once; 32]);
+    let mut world = World::new(approver);
+    world.setting.settings.security = Some(Security::Contained);
+    Some((world, asked))
+}
+
+/// Runs `command` and compares the end of its output, and the paths that it asked to change.
+async fn check((world, asked): &(World, Asked), command: &str, output: &str, changes: &[&str]) {
+    asked.lock().unwrap().clear();
+    let result = world.run(command).await.text();
+    assert!(result.ends_with(output), "{command}: {result}");
+    let root = world.root();
+    let expected: Vec<String> = changes.iter().map(|path| format!("change {}", root.join(path).display())).collect();
+    assert_eq!(asked.lock().unwrap().concat(), expected, "{command}");
+}
+
+#[tokio::test]
+async fn git_changes_its_configuration_after_a_yes() {
+    let Some(world) = contained() else { return };
+    let made = "git init -q . && git config --list >/dev/null && git -c user.name=a -c user.email=a@b commit -q \
+                --allow-empty -m one && git init -q sub && mkdir -p deep/er && echo made";
+    check(&world, made, "made", &[]).await;
+    let config = "ws/.git/config";
+    check(&world, "git -C sub config a.b c && git -C sub config a.b", "c", &["ws/sub/.git/config"]).await;
+    check(&world, "cd deep/er && git config a.b d && git config a.b", "d", &[config]).await;
+    check(&world, "git branch -m topic && git branch --show-current", "topic", &[config]).await;
+    check(&world, "git remote add up https://example.com/x && git remote", "up", &[config]).await;
+    check(&world, "git init -q . && echo again", "again", &[config]).await;
+    let hook = "echo true > .git/hooks/pre-commit && chmod +x .git/hooks/pre-commit && echo hooked";
+    check(&world, hook, "hooked", &["ws/.git/hooks"]).await;
+    check(&world, "git worktree add -q tree 2>&1 && git -C tree status -s && echo added", "added", &[]).await;
+    check(&world, "cd tree && git config a.b e && git config a.b", "e", &[config]).await;
+    let removed = ["ws/.git/worktrees", "ws/tree/.git"];
+    check(&world, "git worktree remove tree && git worktree list | wc -l", "1", &removed).await;
+    check(&world, "rm -rf sub && ls -d sub 2>/dev/null || echo gone", "gone", &["ws/sub/.git"]).await;
+}
