@@ -24,6 +24,7 @@ use crate::audit::{Audit, Ending, Note, now};
 use crate::connections::Connections;
 use crate::egress;
 use crate::exec_tool::{self, Background, Defaults, ExecCall, Plan, Workdir, preflight};
+use crate::git_file::GitFileCopy;
 use crate::job::{Handle, Input, Leftovers, Runner, Start};
 use crate::launch::{Bounds, Launch, Warrant};
 use crate::leases::{Holder, Leases};
@@ -390,11 +391,19 @@ impl Exec {
         let mut confinement = self.confinement(setting, &env, programs);
         let lease = permit.lease();
         confinement.read.extend(lease.reads.iter().cloned());
-        confinement.write.extend(lease.writes.iter().cloned());
+        let git_file = match kind {
+            Kind::Landlock | Kind::Bubblewrap => GitFileCopy::make(lease, &setting.home),
+            Kind::Container { .. } | Kind::None => Ok(None),
+        };
+        let git_file = git_file.map_err(|why| not_run(&format!("Git's settings cannot be read: {why}")))?;
+        let is_copied = |path: &&PathBuf| git_file.as_ref().is_some_and(|copy| copy.original() == path.as_path());
+        let writes: Vec<PathBuf> = lease.writes.iter().filter(|path| !is_copied(path)).cloned().collect();
+        confinement.write.extend(writes.iter().cloned());
+        confinement.write.extend(git_file.as_ref().map(|copy| copy.dir().to_owned()));
         confinement.sockets.clone_from(&lease.sockets);
         let is_inside =
             |path: &Path| confinement.write.iter().any(|open| path != open && path.starts_with(open) && open.is_dir());
-        if let Some(path) = lease.writes.iter().find(|path| path.symlink_metadata().is_err() && !is_inside(path)) {
+        if let Some(path) = writes.iter().find(|path| path.symlink_metadata().is_err() && !is_inside(path)) {
             let path = path.display();
             return Err(not_run(&format!(
                 "{path} does not exist, and only what exists can be opened to a command; create it first (mkdir or \
@@ -404,7 +413,7 @@ impl Exec {
         // Files of this machine mean nothing in a container, and without a sandbox nothing is protected.
         let guard = matches!(kind, Kind::Landlock | Kind::Bubblewrap).then(|| {
             let protection = Protection::new(&setting.settings.protected);
-            ProtectedGuard::new(&confinement, protection, Arc::clone(&self.approved_files)).with_leases(&lease.writes)
+            ProtectedGuard::new(&confinement, protection, Arc::clone(&self.approved_files)).with_leases(&writes)
         });
         if let Some(guard) = &guard {
             guard.apply(&mut confinement).map_err(|why| not_run(&why))?;
@@ -430,8 +439,9 @@ impl Exec {
         let warrant = Warrant::new(permit, env).map_err(|drift| not_run(&drift))?;
         let keys = setting.owner().map(|skill| skill.withheld.as_slice()).unwrap_or_default();
         let warrant = warrant.with_keys(keys).map_err(|refusal| not_run(&refusal))?;
+        let warrant = warrant.with_git_file(git_file.as_ref());
         let launch = Launch::new(warrant, &Sandbox::new(kind, self.helper.clone()), bounds);
-        launch.map(|launch| launch.guarded(guard).keeping(own_tmp)).map_err(|why| not_run(&why))
+        launch.map(|launch| launch.guarded(guard).keeping(own_tmp).writing_back(git_file)).map_err(|why| not_run(&why))
     }
 
     /// What a run may touch. What decides about runs is out of its reach, and so is what the operator hides.

@@ -37,6 +37,7 @@ use prowess_policy::{Permit, Pin as JudgedPin};
 use tempfile::TempDir;
 
 use crate::egress::Egress;
+use crate::git_file::GitFileCopy;
 use crate::job::Input;
 use crate::sandbox::{
     Confinement, Cwd, Kind, Limits, NamedHost, Order, Pin, Prepared, ProtectedGuard, Sandbox, TMP, temp_name,
@@ -68,6 +69,15 @@ impl Warrant {
             self.env.add_key(&key.name, &key.value)?;
         }
         Ok(self)
+    }
+
+    /// Has git change `copy` in place of the operator's own settings.
+    #[must_use]
+    pub(crate) fn with_git_file(mut self, copy: Option<&GitFileCopy>) -> Self {
+        if let Some(copy) = copy {
+            self.env.use_git_file(copy.path());
+        }
+        self
     }
 
     /// The permit.
@@ -177,6 +187,13 @@ impl Launch {
     #[must_use]
     pub(crate) fn keeping(mut self, dir: Option<Arc<TempDir>>) -> Self {
         self.prepared.cleanup.keep_shared(dir);
+        self
+    }
+
+    /// The same, with `copy` written back when the run is over.
+    #[must_use]
+    pub(crate) fn writing_back(mut self, copy: Option<GitFileCopy>) -> Self {
+        self.prepared.cleanup.write_back(copy);
         self
     }
 

@@ -12,6 +12,7 @@ pub mod connections;
 pub mod egress;
 pub mod exec;
 pub mod exec_tool;
+mod git_file;
 pub mod job;
 pub mod keys;
 pub mod launch;

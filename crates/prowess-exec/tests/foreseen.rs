@@ -56,3 +56,15 @@ async fn git_changes_its_configuration_after_a_yes() {
     check(&world, "git worktree remove tree && git worktree list | wc -l", "1", &removed).await;
     check(&world, "rm -rf sub && ls -d sub 2>/dev/null || echo gone", "gone", &["ws/sub/.git"]).await;
 }
+
+#[tokio::test]
+async fn the_operators_git_settings_are_written_after_a_yes() {
+    let Some(world) = contained() else { return };
+    let file = world.0.setting.home.join(".gitconfig");
+    let name = "git config --global user.name Ann && git config --global user.name";
+    check(&world, name, "Ann", &["home/.gitconfig"]).await;
+    assert!(std::fs::read_to_string(&file).unwrap().contains("name = Ann"));
+    let mail = "git config --global user.email ann@x && git config --global --list | wc -l";
+    check(&world, mail, "2", &["home/.gitconfig"]).await;
+    assert!(std::fs::read_to_string(&file).unwrap().contains("name = Ann"), "what was there stays");
+}

@@ -10,7 +10,7 @@ mod names;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub use code_paths::{git_config_env, git_overrides, quiet_variables};
 pub use names::{is_inherited, is_shell_safe};
@@ -107,6 +107,11 @@ impl RunEnv {
         refusal(name, value, EnvSource::Skill).map_or(Ok(()), Err)?;
         self.0.entry(name.to_owned()).or_insert_with(|| value.to_owned());
         Ok(())
+    }
+
+    /// Has git keep the operator's settings in `file`, which a person let the run change.
+    pub fn use_git_file(&mut self, file: &Path) {
+        self.0.insert("GIT_CONFIG_GLOBAL".to_owned(), file.as_os_str().to_owned());
     }
 
     /// The folders of the search path, in order.

@@ -63,6 +63,9 @@ impl Program {
     }
 }
 
+/// Where git keeps the operator's settings, seen from the home. It writes to the first that is there.
+pub const USER_GIT_FILES: [&str; 2] = [".gitconfig", ".config/git/config"];
+
 /// A Git repository, as far as a forecast needs it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Repository {

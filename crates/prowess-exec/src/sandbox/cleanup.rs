@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::cgroup;
 use super::protected::{ProtectedGuard, SetAside};
+use crate::git_file::GitFileCopy;
 
 /// How often a control group is tried again while the last of its processes end.
 const ROUNDS: usize = 50;
@@ -23,6 +24,8 @@ pub struct Cleanup {
     kept: Vec<tempfile::TempDir>,
     shared: Option<Arc<tempfile::TempDir>>,
     guard: Option<Arc<ProtectedGuard>>,
+    copy: Option<GitFileCopy>,
+    not_written: Option<SetAside>,
 }
 
 impl Cleanup {
@@ -30,7 +33,9 @@ impl Cleanup {
     #[expect(clippy::must_use_candidate, reason = "who only wants to clean up needs no list")]
     pub fn finish(mut self) -> Vec<SetAside> {
         self.end();
-        self.guard.take().map(|guard| guard.set_aside_files()).unwrap_or_default()
+        let mut set_aside = self.guard.take().map(|guard| guard.set_aside_files()).unwrap_or_default();
+        set_aside.extend(self.not_written.take());
+        set_aside
     }
 
     /// Leaves the processes of the run alone that are still there, with the limits of their control group.
@@ -59,6 +64,9 @@ impl Cleanup {
         if let Some(guard) = &self.guard {
             guard.check();
         }
+        if let Some(copy) = self.copy.take() {
+            self.not_written = copy.write_back();
+        }
         if let Some(temp) = self.temp.take() {
             // Nothing to tell anyone: what is left is a private folder among temporary files.
             let _ = fs::remove_dir_all(temp);
@@ -73,6 +81,11 @@ impl Cleanup {
     /// Keeps a directory that others use too.
     pub(crate) fn keep_shared(&mut self, dir: Option<Arc<tempfile::TempDir>>) {
         self.shared = dir;
+    }
+
+    /// Writes `copy` back when the run is over.
+    pub(crate) fn write_back(&mut self, copy: Option<GitFileCopy>) {
+        self.copy = copy;
     }
 
     /// Makes a control group for at most `processes`, where that is possible.

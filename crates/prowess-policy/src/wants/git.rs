@@ -3,13 +3,13 @@
 //! The configuration and the hooks of a repository can make git start programs, so the sandbox protects them. Ordinary
 //! commands change them, too: `git remote add`, `git branch -m`, `git push -u`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::Reader;
 use super::hosts::{git_host, plain};
 use super::table::{GIT_CONFIG_CHANGES, GIT_CONFIG_READS, GIT_READS, GIT_REMOTE_CHANGES, GIT_VALUES};
 use crate::lease::{HostRule, Lease};
-use crate::lookup::Repository;
+use crate::lookup::{Repository, USER_GIT_FILES};
 
 /// A command of git, taken apart.
 pub(super) struct GitCall<'a> {
@@ -183,7 +183,9 @@ fn is_path(word: &str) -> bool {
     word.starts_with(['/', '~', '.'])
 }
 
-/// The file with the operator's own settings.
+/// The file with the operator's own settings that git would write to.
 fn user_file(reader: &Reader<'_>) -> PathBuf {
-    reader.ground.home.join(Path::new(".gitconfig"))
+    let files = USER_GIT_FILES.map(|name| reader.ground.home.join(name));
+    let there = files.iter().find(|file| reader.lookup.exists(file));
+    there.unwrap_or(&files[0]).clone()
 }
