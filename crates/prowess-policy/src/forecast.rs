@@ -1,13 +1,13 @@
 //! Forecast: what would a command use beyond the sandbox, wherever it runs?
 //!
 //! For texts that nobody is about to run, such as the examples in a skill. It reads the command as the judge does, on a
-//! machine where no program is installed.
+//! machine where every program is installed.
 
 use std::path::{Path, PathBuf};
 
 use crate::judge::{ProgramPlace, Request, Rules};
 use crate::lease::Lease;
-use crate::lookup::{Lookup, Program};
+use crate::lookup::{Identity, Keeper, Lookup, Program};
 use crate::permit::{Binding, Dialect, Place, Shell};
 use crate::posture::Posture;
 use crate::safe_bin::SafeBins;
@@ -53,18 +53,26 @@ pub fn forecast(command: &str, home: &Path) -> Lease {
     };
     let shell = Shell { path: "/bin/bash".into(), dialect: Dialect::Bash };
     let request = Request { binding, shell, variables: Vec::new(), place: ProgramPlace::Here };
-    rules.judge(request, &Nowhere).wants().clone()
+    rules.judge(request, &Everywhere { home }).wants().clone()
 }
 
-/// A machine without programs and files.
-struct Nowhere;
+/// A machine with every program, and an empty home.
+struct Everywhere<'a> {
+    home: &'a Path,
+}
 
-impl Lookup for Nowhere {
-    fn program(&self, _: &str) -> Option<Program> {
-        None
+impl Lookup for Everywhere<'_> {
+    fn program(&self, token: &str) -> Option<Program> {
+        let path = Path::new("/usr/bin").join(token);
+        let identity = Identity { device: 0, inode: 0, length: 0, modified: 0, changed: 0, digest: None };
+        Some(Program { real: path.clone(), path, keeper: Keeper::System, identity })
     }
 
     fn file(&self, _: &Path) -> Option<Program> {
         None
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        !path.starts_with(self.home)
     }
 }

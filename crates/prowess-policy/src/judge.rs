@@ -221,16 +221,21 @@ impl Rules {
             (_, Ask::Off | Ask::OnMiss) => {}
         }
         let wants = wants(&segments, &objections, (&request.binding.cwd.path, &self.ground, lookup));
-        let mut lacks = lacks(&wants, &self.ground, lookup);
+        let mut lacks = lacks(&wants.of_programs, &self.ground, lookup);
         // What a command leaves running stays in the sandbox and ends with it; only a skill that says so needs more.
         lacks.keeps_running &= self.ground.declared.keeps_running;
         match (self.posture.security, self.posture.ask) {
-            (Security::Contained, _) => contain(&mut segments, &mut objections, &lacks),
+            (Security::Contained, _) => {
+                let missing = missing_program(&segments).filter(|_| wants.lease != wants.of_programs);
+                contain(&mut segments, &mut objections, &lacks);
+                objections.extend(missing.map(Objection::NotFound));
+            }
             // A rule for a program is no rule for a key. Without a way to ask, the command runs without the key.
             (Security::Allowlist, Ask::OnMiss | Ask::Always) => objections.extend(key_objections(&lacks)),
             (Security::Allowlist, Ask::Off) | (Security::Deny | Security::Full, _) => {}
         }
         let verdict = self.verdict(&segments, &objections);
+        let wants = wants.lease;
         let (held, skill, posture) = (self.ground.held.clone(), self.ground.skill.clone(), self.posture);
         Judgment { verdict, request, segments, objections, template, pins, posture, wants, lacks, held, skill }
     }
@@ -239,10 +244,14 @@ impl Rules {
         if objections.iter().any(Objection::is_final) {
             return Verdict::Deny;
         }
+        let is_contained = self.posture.security == Security::Contained;
+        if is_contained && objections.iter().any(|one| matches!(one, Objection::NotFound(_))) {
+            return Verdict::Deny;
+        }
         // A disguise is put to a person in every mode; so is everything where the rules say so.
         let must_ask = objections.iter().any(|one| matches!(one, Objection::Disguised(_) | Objection::AlwaysAsk));
-        let is_contained = self.posture.security == Security::Contained && objections.is_empty();
-        let is_covered = self.posture.security == Security::Full || is_contained || is_satisfied(segments, objections);
+        let is_inside = is_contained && objections.is_empty();
+        let is_covered = self.posture.security == Security::Full || is_inside || is_satisfied(segments, objections);
         match (is_covered, self.posture.ask) {
             (true, _) if !must_ask => Verdict::Allow,
             (true, _) | (false, Ask::OnMiss | Ask::Always) => Verdict::Ask,
@@ -264,6 +273,15 @@ fn contain(segments: &mut [Judged], objections: &mut Vec<Objection>, lacks: &Lea
         other => other.is_final(),
     });
     objections.extend(lacks.phrases().into_iter().map(Objection::Leaves));
+}
+
+/// The program that is not there, if it is all there is to the command. A person is not asked what it may use.
+fn missing_program(segments: &[Judged]) -> Option<String> {
+    let [only] = segments else { return None };
+    only.standing.as_ref().err()?.iter().find_map(|one| match one {
+        Objection::NotFound(name) => Some(name.clone()),
+        _ => None,
+    })
 }
 
 /// One objection for each key that no lease covers.

@@ -17,7 +17,7 @@ use crate::lookup::Lookup;
 use crate::protected::{GIT_PROTECTED, Protection};
 use crate::script::DoubtKind;
 use git::GitCall;
-use hosts::{login, option, plain, remote_path, rule, url_host, urls_in};
+use hosts::{host_and_port, login, option, plain, remote_path, rule, url_host, urls_in};
 use places::{places, resolve};
 use table::{Fact, Finds};
 
@@ -79,22 +79,45 @@ impl Ground {
     }
 }
 
+/// What a command wants beyond the sandbox.
+#[derive(Debug, Default)]
+pub(crate) struct Wants {
+    /// All of it, as far as its text tells.
+    pub(crate) lease: Lease,
+    /// The part of it that programs want that are there.
+    pub(crate) of_programs: Lease,
+}
+
 /// What a command of these segments, in `cwd`, wants beyond the sandbox.
 pub(crate) fn wants(
     segments: &[Judged],
     objections: &[Objection],
     (cwd, ground, lookup): (&Path, &Ground, &dyn Lookup),
-) -> Lease {
-    let mut wanted = Lease::default();
+) -> Wants {
+    let mut wants = Wants::default();
     for (segment, place) in segments.iter().zip(places(segments, objections, (cwd, &ground.home))) {
-        wanted = wanted.and(&Reader { segment, cwd: &place, ground, lookup }.read());
+        let reader = Reader { segment, cwd: &place, ground, lookup };
+        let wanted = reader.read();
+        wants.lease = wants.lease.and(&wanted);
+        if !reader.is_missing() {
+            wants.of_programs = wants.of_programs.and(&wanted);
+        }
     }
-    let mut wanted = wanted.or(&ground.declared);
     let in_background = |one: &Objection| matches!(one, Objection::Doubt(doubt) if doubt.kind == DoubtKind::Background);
+    let keeps_running = objections.iter().any(in_background);
+    for lease in [&mut wants.lease, &mut wants.of_programs] {
+        *lease = std::mem::take(lease).or(&ground.declared);
+        lease.keeps_running |= keeps_running;
+        complete(lease, (cwd, ground, lookup));
+    }
+    wants
+}
+
+/// Adds the directory to work in, and leaves out what need not be said.
+fn complete(wanted: &mut Lease, (cwd, ground, lookup): (&Path, &Ground, &dyn Lookup)) {
     if ground.open_network {
         wanted.hosts.clear();
     }
-    wanted.keeps_running |= objections.iter().any(in_background);
     // A command with a part in the background may start what it connects to. If it does not, the proxy asks.
     let is_own = |rule: &HostRule| wanted.keeps_running || rule.ports().iter().all(|port| ground.served.contains(port));
     wanted.hosts.retain(|rule| !rule.is_local() || !is_own(rule));
@@ -103,8 +126,12 @@ pub(crate) fn wants(
     if !is_open && !ground.is_own_tmp(cwd) && !wanted.writes.iter().any(|one| cwd.starts_with(one)) {
         wanted.writes.insert(0, cwd.to_owned());
     }
-    without_repetition(&mut wanted, ground, lookup);
-    wanted
+    let (reads, writes) = (wanted.reads.clone(), wanted.writes.clone());
+    let is_below = |path: &Path, above: &PathBuf| path != above && path.starts_with(above);
+    let is_read = |path: &Path| reads.iter().any(|above| is_below(path, above));
+    wanted.reads.retain(|path| !is_read(path) && !writes.iter().any(|above| path.starts_with(above)));
+    let is_covered = |path: &Path, above: &PathBuf| is_below(path, above) && covers(above, path, ground, lookup);
+    wanted.writes.retain(|path| !writes.iter().any(|above| is_covered(path, above)));
 }
 
 /// The part of what is `wanted` that no lease covers. A lease for a directory covers no protected file in it.
@@ -113,18 +140,6 @@ pub(crate) fn lacks(wanted: &Lease, ground: &Ground, lookup: &dyn Lookup) -> Lea
     let is_given = |path: &Path| ground.held.writes.iter().any(|given| covers(given, path, ground, lookup));
     rest.writes = wanted.writes.iter().filter(|path| !is_given(path)).cloned().collect();
     rest
-}
-
-/// Leaves out what lies in a directory that is wanted as a whole.
-fn without_repetition(wanted: &mut Lease, ground: &Ground, lookup: &dyn Lookup) {
-    let (reads, writes) = (wanted.reads.clone(), wanted.writes.clone());
-    let is_below = |path: &Path, above: &PathBuf| path != above && path.starts_with(above);
-    wanted.reads.retain(|path| {
-        !reads.iter().any(|above| is_below(path, above)) && !writes.iter().any(|above| path.starts_with(above))
-    });
-    wanted
-        .writes
-        .retain(|path| !writes.iter().any(|above| is_below(path, above) && covers(above, path, ground, lookup)));
 }
 
 /// Whether a run that may change `given` may change `path`.
@@ -141,6 +156,12 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    /// Whether there is no such program: then it asks for nothing, and whoever runs it is told.
+    fn is_missing(&self) -> bool {
+        let objections = self.segment.standing.as_ref().err().into_iter().flatten();
+        objections.into_iter().any(|one| matches!(one, Objection::NotFound(_)))
+    }
+
     fn read(&self) -> Lease {
         let mut lease = self.redirections();
         lease.keeps_running = self.segment.wrappers.iter().any(|name| base(name) == "nohup");
@@ -171,6 +192,7 @@ impl Reader<'_> {
             Finds::Nothing => Vec::new(),
             Finds::Urls => plain(args, fact.values).filter_map(|word| url_host(word, "http")).collect(),
             Finds::Login(port) => login(args, fact.values, port).into_iter().collect(),
+            Finds::HostAndPort => host_and_port(args, fact.values).into_iter().collect(),
             Finds::RemotePath(port) => remote_path(args, fact.values, port).into_iter().collect(),
             Finds::UrlsInCode => args.iter().flat_map(|word| urls_in(word)).collect(),
             Finds::Option(flags, port) => {
@@ -181,11 +203,18 @@ impl Reader<'_> {
         });
         // Without a host it works on this machine, and needs no keys for another.
         let is_local = hosts.is_empty() && matches!(fact.finds, Finds::Login(_) | Finds::RemotePath(_));
-        let reads = if is_local { &[] } else { fact.reads };
+        let (mut sockets, reads) = (fact.sockets.to_vec(), if is_local { &[] } else { fact.reads });
+        if hosts.is_empty() {
+            hosts.extend(fact.otherwise.iter().filter_map(|host| host.parse().ok()));
+            sockets.extend(fact.own_sockets);
+        }
+        let is_there = |path: &PathBuf| self.lookup.exists(path);
+        let logins = fact.logins.iter().filter_map(|path| self.outside(path, &[])).filter(is_there);
+        let sockets = sockets.into_iter().chain(option(args, &["--unix-socket"])).map(PathBuf::from);
         Lease {
             hosts,
-            reads: reads.iter().filter_map(|path| self.outside(path, &[])).collect(),
-            sockets: fact.sockets.iter().map(PathBuf::from).collect(),
+            reads: reads.iter().filter_map(|path| self.outside(path, &[])).chain(logins).collect(),
+            sockets: sockets.collect(),
             ..Lease::default()
         }
     }

@@ -38,7 +38,13 @@ struct WithGit;
 
 impl Lookup for WithGit {
     fn program(&self, token: &str) -> Option<Program> {
-        everywhere::Everywhere.program(token)
+        everywhere::Everywhere.program(token).filter(|_| token != "missing")
+    }
+
+    /// The home has one login.
+    fn exists(&self, path: &Path) -> bool {
+        let below_home = path.strip_prefix("/home/me").ok().and_then(Path::to_str).unwrap_or_default();
+        path.starts_with("/home/me/.aws") || !below_home.starts_with(['.']) && !below_home.starts_with("new")
     }
 
     fn file(&self, _: &Path) -> Option<Program> {
@@ -211,6 +217,56 @@ fn git_asks_for_the_files_that_it_changes() {
         assert_eq!(phrases, *expected, "{command}");
         assert_eq!(verdict, if expected.is_empty() { Verdict::Allow } else { Verdict::Ask }, "{command}");
     }
+}
+
+#[test]
+fn what_needs_no_network_is_not_asked_about() {
+    let commands = [
+        "npm init -y && pnpm init && yarn init -y && bun init",
+        "npx --no-install tsc && npx --no prettier .",
+        "go mod init example.com/x && go mod edit -go=1.22 && go install ./...",
+        "cargo new x && cargo init --lib && cargo install --path .",
+        "uv init && uv tool list && uv pip list && poetry init -n",
+        "rustup target list && rustup toolchain list",
+        "gh config list && gh --version && aws help && helm lint chart && docker compose config",
+        "kubectl version --client && swift package describe && dotnet add reference lib/x.csproj",
+        "nc -l 8080",
+    ];
+    for command in commands {
+        assert_eq!(check(command), (Verdict::Allow, vec![]), "{command}");
+    }
+    let table: &[(&str, &[&str])] = &[
+        ("npm init vite@latest app", &["reach registry.npmjs.org"]),
+        ("npm --prefix web install", &["reach registry.npmjs.org"]),
+        ("uv tool install ruff", &["reach pypi.org", "reach files.pythonhosted.org"]),
+        ("go install example.com/x@latest", &["reach proxy.golang.org", "reach sum.golang.org"]),
+        ("aws s3 ls", &["reach *.amazonaws.com", "read /home/me/.aws"]),
+        ("gh pr list", &["reach api.github.com", "reach github.com"]),
+        ("psql -c 'select 1'", &["connect to the socket /var/run/postgresql/.s.PGSQL.5432"]),
+        ("redis-cli ping", &["reach 127.0.0.1:6379"]),
+        ("nc example.com 25", &["reach example.com:25"]),
+        ("openssl s_client -connect example.com:993", &["reach example.com:993"]),
+        (
+            "curl --unix-socket /run/x.sock http://localhost/y",
+            &["reach localhost", "connect to the socket /run/x.sock"],
+        ),
+    ];
+    for (command, expected) in table {
+        let phrases: Vec<String> = check(command).1.iter().map(|one| one.replace(":80,443", "")).collect();
+        assert_eq!(phrases, *expected, "{command}");
+    }
+}
+
+#[test]
+fn a_program_that_is_not_there_is_named_and_not_asked_about() {
+    let judgment = judge(&contained(Lease::default()), "missing https://example.com");
+    assert_eq!(judgment.verdict(), Verdict::Allow, "it wants nothing, so the shell says that it is not there");
+    let judgment = judge(&contained(Lease::default()), "cat ~/x | missing /home/me/y");
+    assert_eq!(judgment.lacks().phrases(), ["read /home/me/x"]);
+    assert_eq!(judgment.wants().phrases(), ["read /home/me/x", "read /home/me/y"]);
+    let judgment = judge(&contained(Lease::default()), "missing /home/me/y");
+    assert_eq!(judgment.verdict(), Verdict::Deny);
+    assert_eq!(judgment.objections()[0].to_string(), "`missing` is not installed, or not on PATH");
 }
 
 #[test]

@@ -60,8 +60,18 @@ pub(super) fn login(args: &[String], values: &[&str], port: u16) -> Option<HostR
     })
 }
 
+/// The rule for `host` at `port`, or at the port that it names itself.
 pub(super) fn rule(host: &str, port: u16) -> Option<HostRule> {
+    let named = host.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
+    let (host, port) = named.filter(|(host, _)| !host.contains(':')).unwrap_or((host, port));
     HostRule::new(host, &[port]).ok()
+}
+
+/// The host and the port that the first two plain words are.
+pub(super) fn host_and_port(args: &[String], values: &[&str]) -> Option<HostRule> {
+    let mut words = plain(args, values);
+    let (host, port) = (words.next()?, words.next().map_or(Some(23), |port| port.parse().ok())?);
+    rule(host, port)
 }
 
 /// The host that a URL names; `scheme` is what a word without one means. A web address stands for both of its ports: a

@@ -13,6 +13,8 @@ pub(super) enum Finds {
     RemotePath(u16),
     /// URLs in the code that it is given.
     UrlsInCode,
+    /// The first two plain words are a host and a port.
+    HostAndPort,
     /// One of these options names the host, at this port.
     Option(&'static [&'static str], u16),
 }
@@ -21,29 +23,64 @@ pub(super) enum Finds {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fact {
     pub(super) programs: &'static [&'static str],
-    /// The subcommands that this is about; empty for all.
+    /// The subcommands that this is about; empty for all. `*` stands for any word, `*@*` for one with a version.
     pub(super) subcommands: &'static [&'static str],
+    /// Subcommands that stay on this machine all the same.
+    pub(super) local: &'static [&'static str],
     pub(super) hosts: &'static [&'static str],
     pub(super) finds: Finds,
     /// Options that have a value in the next word.
     pub(super) values: &'static [&'static str],
+    /// Options with which it stays on this machine.
+    pub(super) stays: &'static [&'static str],
     pub(super) reads: &'static [&'static str],
+    /// Where it keeps its login, if the operator has one.
+    pub(super) logins: &'static [&'static str],
     pub(super) sockets: &'static [&'static str],
+    /// Where it goes if its text names no host.
+    pub(super) otherwise: &'static [&'static str],
+    /// The same, for sockets.
+    pub(super) own_sockets: &'static [&'static str],
 }
 
 impl Fact {
     pub(super) fn applies(&self, args: &[String]) -> bool {
-        let stays = args.iter().any(|word| matches!(word.as_str(), "--help" | "--version" | "--offline"));
-        if stays || self.programs == MAVEN && args.iter().any(|word| word == "-o") {
+        let stays = |word: &String| {
+            matches!(word.as_str(), "--help" | "--version" | "--offline") || self.stays.contains(&word.as_str())
+        };
+        if args.iter().any(stays) {
             return false;
         }
-        let first = super::hosts::plain(args, self.values).next().unwrap_or_default();
-        self.subcommands.is_empty() || self.subcommands.contains(&first)
+        let words: Vec<&str> = super::hosts::plain(args, self.values).collect();
+        let is_one = |list: &[&str]| list.iter().any(|one| matches_words(one, &words));
+        (self.subcommands.is_empty() || is_one(self.subcommands)) && !is_one(self.local)
     }
 }
 
-const NONE: Fact =
-    Fact { programs: &[], subcommands: &[], hosts: &[], finds: Finds::Nothing, values: &[], reads: &[], sockets: &[] };
+/// Whether the words of a command begin like `pattern`; the empty pattern stands for no words at all.
+fn matches_words(pattern: &str, words: &[&str]) -> bool {
+    if pattern.is_empty() {
+        return words.is_empty();
+    }
+    pattern.split(' ').enumerate().all(|(at, wanted)| {
+        words.get(at).is_some_and(|word| wanted == "*" || *word == wanted || wanted == "*@*" && word.contains('@'))
+    })
+}
+
+const NONE: Fact = Fact {
+    programs: &[],
+    subcommands: &[],
+    local: &[],
+    hosts: &[],
+    finds: Finds::Nothing,
+    values: &[],
+    stays: &[],
+    reads: &[],
+    logins: &[],
+    sockets: &[],
+    otherwise: &[],
+    own_sockets: &[],
+};
 
 const fn fixed(
     programs: &'static [&'static str],
@@ -61,7 +98,6 @@ const fn server(programs: &'static [&'static str], names: &'static [&'static str
     Fact { programs, finds: Finds::Option(names, port), ..NONE }
 }
 
-const MAVEN: &[&str] = &["mvn", "mvnw"];
 const NPM: &[&str] = &["registry.npmjs.org"];
 const PYPI: &[&str] = &["pypi.org", "files.pythonhosted.org"];
 const CRATES: &[&str] = &["index.crates.io", "static.crates.io", "crates.io"];
@@ -167,41 +203,52 @@ pub(super) const GIT_READS: &[&str] = &[
 /// What `git remote` does to the configuration.
 pub(super) const GIT_REMOTE_CHANGES: &[&str] = &["add", "remove", "rm", "rename", "set-url", "set-branches"];
 
+const NPM_VALUES: &[&str] = &["--prefix", "-C", "--dir", "--cwd", "-w", "--workspace", "--filter", "-F"];
+const RUBYGEMS: &[&str] = &["rubygems.org", "index.rubygems.org"];
+const MAVEN_HOSTS: &[&str] = &["repo.maven.apache.org", "repo1.maven.org"];
+const DBUS: &[&str] = &["/run/dbus/system_bus_socket"];
+
 /// Every program we know to go out.
 #[rustfmt::skip]
 pub(super) static FACTS: &[Fact] = &[
     urls(&["curl"], CURL_VALUES),
     urls(&["wget", "wget2", "aria2c"], WGET_VALUES),
     urls(&["http", "https", "xh", "xhs", "yt-dlp", "youtube-dl", "lynx", "w3m", "links", "httpx"], &[]),
-    Fact { programs: &["ssh", "sftp", "mosh"], finds: Finds::Login(22), values: SSH_VALUES, reads: &["~/.ssh"], ..NONE },
+    Fact { programs: &["ssh", "sftp", "mosh", "ssh-copy-id"], finds: Finds::Login(22), values: SSH_VALUES, reads: &["~/.ssh"], ..NONE },
     Fact { programs: &["scp", "rsync"], finds: Finds::RemotePath(22), values: SSH_VALUES, reads: &["~/.ssh"], ..NONE },
-    server(&["psql", "pg_dump", "pg_restore", "createdb", "dropdb"], &["--host", "-h"], 5432),
-    server(&["mysql", "mysqldump", "mariadb"], &["--host", "-h"], 3306),
-    server(&["redis-cli"], &["-h"], 6379),
-    urls(&["mongosh", "mongo"], &[]),
-    fixed(&["yarn"], &["", "install", "add", "up", "upgrade", "dlx", "create", "npm"], NPM),
-    fixed(&["npm", "pnpm", "bun"], &["install", "i", "ci", "add", "update", "up", "upgrade", "view", "info", "search", "publish", "audit", "outdated", "login", "create", "init", "exec", "dlx", "x"], NPM),
-    fixed(&["npx", "bunx", "pnpx"], &[], NPM),
-    fixed(&["pip", "pip3", "pipx"], &["install", "download", "index", "search", "wheel", "run", "upgrade"], PYPI),
-    fixed(&["uv"], &["add", "sync", "lock", "tool", "pip"], PYPI),
+    Fact { programs: &["nc", "ncat", "netcat", "telnet"], finds: Finds::HostAndPort, values: &["-w", "-p", "-s", "-i", "-x", "-X"], stays: &["-l", "-lp", "-lk"], ..NONE },
+    Fact { own_sockets: &["/var/run/postgresql/.s.PGSQL.5432"], logins: &["~/.pgpass"], ..server(&["psql", "pg_dump", "pg_restore", "createdb", "dropdb"], &["--host", "-h"], 5432) },
+    Fact { own_sockets: &["/var/run/mysqld/mysqld.sock"], logins: &["~/.my.cnf"], ..server(&["mysql", "mysqldump", "mariadb"], &["--host", "-h"], 3306) },
+    Fact { otherwise: &["127.0.0.1:6379"], ..server(&["redis-cli"], &["-h"], 6379) },
+    Fact { otherwise: &["127.0.0.1:27017"], ..urls(&["mongosh", "mongo"], &["--eval", "--file"]) },
+    server(&["openssl"], &["-connect"], 443),
+    Fact { values: NPM_VALUES, ..fixed(&["yarn"], &["", "install", "add", "up", "upgrade", "dlx", "create", "npm", "outdated", "audit", "info", "publish", "global add", "workspace * add", "set version"], NPM) },
+    Fact { values: NPM_VALUES, stays: &["--no"], ..fixed(&["npm"], &["install", "i", "in", "ci", "clean-install", "install-test", "it", "add", "update", "up", "upgrade", "view", "info", "show", "search", "publish", "unpublish", "audit", "outdated", "login", "logout", "whoami", "create", "init *", "exec", "x", "ping", "dist-tag", "owner", "deprecate", "doctor"], NPM) },
+    Fact { values: NPM_VALUES, ..fixed(&["pnpm"], &["install", "i", "add", "update", "up", "upgrade", "view", "info", "search", "publish", "audit", "outdated", "login", "create", "dlx", "fetch", "import"], NPM) },
+    Fact { values: NPM_VALUES, ..fixed(&["bun"], &["install", "i", "add", "update", "create", "x", "outdated", "publish", "audit", "info"], NPM) },
+    Fact { stays: &["--no-install", "--no"], ..fixed(&["npx", "bunx", "pnpx"], &[], NPM) },
+    Fact { stays: &["--no-index"], ..fixed(&["pip", "pip3"], &["install", "download", "index", "search", "wheel"], PYPI) },
+    fixed(&["pipx"], &["install", "run", "upgrade", "upgrade-all", "inject", "reinstall"], PYPI),
+    fixed(&["uv"], &["add", "sync", "lock", "tool install", "tool run", "tool upgrade", "pip install", "pip sync", "pip compile"], PYPI),
+    fixed(&["uv"], &["python install", "self update"], &["github.com", "release-assets.githubusercontent.com"]),
     fixed(&["uvx"], &[], PYPI),
-    fixed(&["poetry", "pdm"], &["install", "add", "update", "lock"], PYPI),
-    fixed(&["cargo"], &["add", "install", "fetch", "update", "publish", "search", "login", "generate-lockfile", "binstall"], CRATES),
-    fixed(&["rustup"], &["install", "update", "toolchain", "component", "target", "self"], &["static.rust-lang.org"]),
-    fixed(&["go"], &["get", "install", "mod"], &["proxy.golang.org", "sum.golang.org"]),
-    fixed(&["gem"], &["install", "update", "fetch", "search", "push"], &["rubygems.org", "index.rubygems.org"]),
-    fixed(&["bundle", "bundler"], &["install", "update", "add"], &["rubygems.org", "index.rubygems.org"]),
-    fixed(&["composer"], &["install", "update", "require", "create-project"], &["repo.packagist.org", "api.github.com"]),
-    fixed(&["brew"], &["install", "update", "upgrade", "search", "info", "fetch"], &["formulae.brew.sh", "ghcr.io"]),
-    fixed(&["apt", "apt-get"], &["install", "update", "upgrade", "download", "full-upgrade", "dist-upgrade"], &["deb.debian.org", "archive.ubuntu.com", "security.ubuntu.com"]),
-    fixed(MAVEN, &[], &["repo.maven.apache.org", "repo1.maven.org"]),
+    fixed(&["poetry", "pdm", "pipenv"], &["install", "add", "update", "lock", "sync"], PYPI),
+    Fact { stays: &["--path"], ..fixed(&["cargo"], &["add", "install", "fetch", "update", "publish", "search", "login", "owner", "yank", "generate-lockfile", "binstall", "info", "vendor"], CRATES) },
+    fixed(&["rustup"], &["install", "update", "toolchain install", "toolchain add", "component add", "target add", "self update", "check"], &["static.rust-lang.org"]),
+    fixed(&["go"], &["get", "install *@*", "run *@*", "mod download", "mod tidy", "mod vendor", "mod graph", "mod why", "work sync"], &["proxy.golang.org", "sum.golang.org"]),
+    fixed(&["gem"], &["install", "update", "fetch", "search", "push", "outdated"], RUBYGEMS),
+    fixed(&["bundle", "bundler"], &["", "install", "update", "add", "outdated"], RUBYGEMS),
+    fixed(&["composer"], &["install", "update", "require", "create-project", "outdated", "global require"], &["repo.packagist.org", "api.github.com"]),
+    fixed(&["brew"], &["install", "reinstall", "update", "upgrade", "search", "info", "fetch", "tap", "outdated"], &["formulae.brew.sh", "ghcr.io"]),
+    fixed(&["apt", "apt-get"], &["install", "update", "upgrade", "download", "full-upgrade", "dist-upgrade", "source", "build-dep"], &["deb.debian.org", "archive.ubuntu.com", "security.ubuntu.com"]),
+    Fact { stays: &["-o"], ..fixed(&["mvn", "mvnw"], &[], MAVEN_HOSTS) },
     fixed(&["gradle", "gradlew"], &[], &["repo.maven.apache.org", "repo1.maven.org", "plugins.gradle.org"]),
-    fixed(&["dotnet"], &["restore", "add", "tool", "nuget"], &["api.nuget.org"]),
-    fixed(&["gh"], &[], &["api.github.com", "github.com"]),
-    fixed(&["glab"], &[], &["gitlab.com"]),
-    fixed(&["aws"], &[], &["*.amazonaws.com"]),
-    fixed(&["gcloud", "gsutil", "bq"], &[], &["*.googleapis.com"]),
-    fixed(&["az"], &[], &["management.azure.com", "login.microsoftonline.com"]),
+    fixed(&["dotnet"], &["restore", "add package", "add * package", "tool install", "tool update", "tool restore", "nuget push", "workload install"], &["api.nuget.org"]),
+    Fact { local: &["version", "help", "completion", "config", "alias"], logins: &["~/.config/gh"], ..fixed(&["gh"], &[], &["api.github.com", "github.com"]) },
+    Fact { local: &["version", "help", "completion", "config", "alias"], logins: &["~/.config/glab-cli"], ..fixed(&["glab"], &[], &["gitlab.com"]) },
+    Fact { local: &["help"], logins: &["~/.aws"], ..fixed(&["aws"], &[], &["*.amazonaws.com"]) },
+    Fact { local: &["help", "version", "info"], logins: &["~/.config/gcloud"], ..fixed(&["gcloud", "gsutil", "bq"], &[], &["*.googleapis.com"]) },
+    Fact { local: &["version"], logins: &["~/.azure"], ..fixed(&["az"], &[], &["management.azure.com", "login.microsoftonline.com"]) },
     fixed(&["heroku"], &[], &["api.heroku.com"]),
     fixed(&["vercel"], &[], &["api.vercel.com"]),
     fixed(&["huggingface-cli", "hf"], &[], &["huggingface.co"]),
@@ -210,25 +257,26 @@ pub(super) static FACTS: &[Fact] = &[
     fixed(&["firebase"], &[], &["*.googleapis.com"]),
     fixed(&["wrangler"], &["publish", "deploy", "login", "tail", "secret", "kv", "d1", "r2", "pages"], &["api.cloudflare.com"]),
     fixed(&["twine"], &["upload"], &["upload.pypi.org"]),
-    fixed(&["terraform", "tofu"], &["init", "apply", "plan", "destroy", "login", "providers", "get"], &["registry.terraform.io", "releases.hashicorp.com"]),
+    fixed(&["terraform", "tofu"], &["init", "apply", "plan", "destroy", "login", "providers lock", "providers mirror", "get"], &["registry.terraform.io", "releases.hashicorp.com"]),
     fixed(&["pulumi"], &[], &["api.pulumi.com"]),
-    fixed(&["conda", "mamba", "micromamba"], &["install", "create", "update", "search", "upgrade"], &["conda.anaconda.org", "repo.anaconda.com"]),
+    fixed(&["conda", "mamba", "micromamba"], &["install", "create", "update", "search", "upgrade", "env create", "env update"], &["conda.anaconda.org", "repo.anaconda.com"]),
     fixed(&["pyenv"], &["install", "update"], &["www.python.org"]),
     fixed(&["nvm", "fnm", "volta", "n"], &["install", "use", "ls-remote"], &["nodejs.org"]),
     fixed(&["rbenv", "ruby-build"], &["install"], &["cache.ruby-lang.org"]),
-    fixed(&["flutter", "dart"], &["pub", "upgrade", "create"], &["pub.dev", "storage.googleapis.com"]),
-    fixed(&["swift"], &["package"], &["github.com"]),
+    fixed(&["flutter", "dart"], &["pub get", "pub add", "pub upgrade", "pub outdated", "pub publish", "upgrade", "create"], &["pub.dev", "storage.googleapis.com"]),
+    fixed(&["swift"], &["package resolve", "package update"], &["github.com"]),
     fixed(&["mix"], &["deps.get", "deps.update", "local.hex", "archive.install"], &["hex.pm", "repo.hex.pm"]),
     fixed(&["cabal", "stack"], &["update", "install", "setup"], &["hackage.haskell.org"]),
-    fixed(&["ollama"], &["run", "pull", "push"], &["registry.ollama.ai"]),
+    fixed(&["ollama"], &["run", "pull", "push", "list", "ls", "ps", "show", "rm", "cp", "create", "stop"], &["127.0.0.1:11434"]),
     fixed(&["apk"], &["add", "update", "upgrade", "fetch"], &["dl-cdn.alpinelinux.org"]),
     fixed(&["dnf", "yum"], &["install", "update", "upgrade", "download"], &["mirrors.fedoraproject.org"]),
     fixed(&["pacman"], &["-S", "-Sy", "-Syu"], &["geo.mirror.pkgbuild.com"]),
     Fact { programs: &["crontab"], reads: &["/var/spool/cron"], ..NONE },
     Fact { programs: &["python", "python3", "node", "ruby", "perl", "php", "deno", "bun", "osascript"], finds: Finds::UrlsInCode, ..NONE },
-    Fact { programs: &["docker", "docker-compose"], sockets: &["/var/run/docker.sock"], ..NONE },
-    Fact { programs: &["kubectl", "helm", "k9s"], reads: &["~/.kube"], ..NONE },
-    Fact { programs: &["systemctl", "journalctl", "loginctl"], sockets: &["/run/dbus/system_bus_socket"], ..NONE },
+    Fact { programs: &["docker", "docker-compose"], local: &["compose config", "compose version", "config", "completion", "context", "buildx version"], sockets: &["/var/run/docker.sock"], ..NONE },
+    Fact { programs: &["kubectl", "k9s", "kubectx", "kubens", "stern"], local: &["kustomize", "completion"], stays: &["--client", "--dry-run=client"], reads: &["~/.kube"], ..NONE },
+    Fact { programs: &["helm"], local: &["template", "lint", "create", "package", "version", "completion", "show", "dependency list"], reads: &["~/.kube"], ..NONE },
+    Fact { programs: &["systemctl", "journalctl", "loginctl", "hostnamectl", "timedatectl", "localectl"], sockets: DBUS, ..NONE },
 ];
 
 /// Programs that start a package's program, and fetch it only if it is not installed.
