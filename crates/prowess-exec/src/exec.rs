@@ -4,6 +4,8 @@
 //! be asked, turns the permit into a launch and starts it; [`Exec::run`] waits for it as the tool does. Each decision
 //! leaves one line in the audit trail.
 
+mod ground;
+
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -13,7 +15,6 @@ use prowess_egress::Names;
 use prowess_policy::approvals::{Approvals, Entry, Overrides, Use};
 use prowess_policy::env::{EnvInputs, RunEnv, compose};
 use prowess_policy::protected::Protection;
-use prowess_policy::wants::Ground;
 use prowess_policy::{
     Answer, Basis, Binding, Denied, Dialect, ExecSettings, Grant, Grants, Judgment, Permit, Place, ProgramPlace,
     Request, Rules, SandboxChoice, Shell,
@@ -30,20 +31,18 @@ use crate::launch::{Bounds, Launch, Warrant};
 use crate::leases::{Holder, Leases};
 use crate::lookup::Disk;
 use crate::loopback::{SessionNetwork, SessionNetworks};
+use crate::made_files::MadeFiles;
 use crate::refusal::{Refusal, explained, not_run, refuse, remedies};
 use crate::remote::{Remote, check_here};
 use crate::rules::rules;
 use crate::sandbox::{
     ApprovedFiles, Choice, Confinement, Engine, Kind, Limits, NamedHost, OwnView, ProtectedGuard, Proxy, Sandbox,
-    Survey, TMP,
+    Survey,
 };
 use crate::session_tmp::SessionTmp;
 use crate::setting::{Setting, expand};
 use crate::store::ApprovalsFile;
 use crate::tool::ToolResult;
-
-/// The most names of a directory that a forecast looks at.
-const MAX_NAMES: usize = 10_000;
 
 /// How seldom the last use of an entry is written down, in milliseconds.
 const USE_EVERY: u64 = 60_000;
@@ -340,31 +339,6 @@ impl Exec {
         self.approvals.update(update).map_err(|error| error.to_string())
     }
 
-    /// Where a command can go without asking.
-    fn ground(&self, setting: &Setting, env: &RunEnv, cwd: &Path) -> Result<Ground, String> {
-        let Confinement { read, write, .. } = self.confinement(setting, env, &[]);
-        let has_own_tmp = self.kind(setting).is_ok_and(|kind| self.has_own_tmp(&kind));
-        let owner = setting.owner();
-        let held = self.leases.held(&setting.holder()).map_err(|error| error.to_string())?;
-        Ok(Ground {
-            home: setting.home.clone(),
-            readable: read.into_iter().chain(write.iter().cloned()).collect(),
-            writable: write,
-            foreign_tmp: has_own_tmp.then(|| names_in(Path::new(TMP))),
-            root_names: names_in(Path::new("/")),
-            installed: names_in(&cwd.join("node_modules/.bin"))
-                .into_iter()
-                .filter_map(|it| it.into_string().ok())
-                .collect(),
-            protection: Protection::new(&setting.settings.protected),
-            skill: owner.map(|skill| skill.name.clone()),
-            declared: owner.map(|skill| skill.declared.clone().seen_from(&setting.workspace)).unwrap_or_default(),
-            served: self.network_of(&setting.session).ports(),
-            open_network: setting.grants().network,
-            held: owner.iter().fold(held, |held, skill| held.and(&skill.pinned.clone().seen_from(&setting.workspace))),
-        })
-    }
-
     /// Whether runs get a network of their own, with the proxy as the only way out.
     fn is_proxied(&self, kind: &Kind, setting: &Setting) -> bool {
         !setting.grants().network && matches!(kind, Kind::Landlock | Kind::Bubblewrap) && self.survey.network().works
@@ -400,6 +374,7 @@ impl Exec {
         let writes: Vec<PathBuf> = lease.writes.iter().filter(|path| !is_copied(path)).cloned().collect();
         confinement.write.extend(writes.iter().cloned());
         confinement.write.extend(git_file.as_ref().map(|copy| copy.dir().to_owned()));
+        let made = MadeFiles::make(permit.creates()).map_err(|why| not_run(&why))?;
         confinement.sockets.clone_from(&lease.sockets);
         let is_inside =
             |path: &Path| confinement.write.iter().any(|open| path != open && path.starts_with(open) && open.is_dir());
@@ -441,7 +416,9 @@ impl Exec {
         let warrant = warrant.with_keys(keys).map_err(|refusal| not_run(&refusal))?;
         let warrant = warrant.with_git_file(git_file.as_ref());
         let launch = Launch::new(warrant, &Sandbox::new(kind, self.helper.clone()), bounds);
-        launch.map(|launch| launch.guarded(guard).keeping(own_tmp).writing_back(git_file)).map_err(|why| not_run(&why))
+        launch
+            .map(|launch| launch.guarded(guard).keeping(own_tmp).writing_back(git_file).with_made(made))
+            .map_err(|why| not_run(&why))
     }
 
     /// What a run may touch. What decides about runs is out of its reach, and so is what the operator hides.
@@ -510,12 +487,6 @@ pub fn find_shell() -> Shell {
         || Shell { path: "/bin/sh".into(), dialect: Dialect::Posix },
         |path| Shell { path, dialect: Dialect::Bash },
     )
-}
-
-/// The names in `dir`, as far as there are not too many of them.
-fn names_in(dir: &Path) -> Vec<OsString> {
-    let entries = std::fs::read_dir(dir).into_iter().flatten().take(MAX_NAMES);
-    entries.filter_map(|entry| Some(entry.ok()?.file_name())).collect()
 }
 
 fn environment(call: &ExecCall, setting: &Setting, cwd: &Path, proxied: bool) -> Result<RunEnv, String> {

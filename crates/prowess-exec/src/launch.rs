@@ -39,6 +39,7 @@ use tempfile::TempDir;
 use crate::egress::Egress;
 use crate::git_file::GitFileCopy;
 use crate::job::Input;
+use crate::made_files::MadeFiles;
 use crate::sandbox::{
     Confinement, Cwd, Kind, Limits, NamedHost, Order, Pin, Prepared, ProtectedGuard, Sandbox, TMP, temp_name,
 };
@@ -194,6 +195,13 @@ impl Launch {
     #[must_use]
     pub(crate) fn writing_back(mut self, copy: Option<GitFileCopy>) -> Self {
         self.prepared.cleanup.write_back(copy);
+        self
+    }
+
+    /// The same, with files that were made for it.
+    #[must_use]
+    pub(crate) fn with_made(mut self, made: MadeFiles) -> Self {
+        self.prepared.cleanup.made(made);
         self
     }
 

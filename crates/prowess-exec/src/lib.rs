@@ -19,6 +19,7 @@ pub mod launch;
 pub mod leases;
 pub mod lookup;
 mod loopback;
+mod made_files;
 pub mod network;
 pub mod output;
 pub mod process_tool;

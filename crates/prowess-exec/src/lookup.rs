@@ -155,6 +155,14 @@ impl Lookup for Disk {
         path.symlink_metadata().is_ok()
     }
 
+    fn is_dir(&self, path: &Path) -> bool {
+        path.is_dir()
+    }
+
+    fn can_change(&self, path: &Path) -> bool {
+        access(path, Access::WRITE_OK).is_ok()
+    }
+
     fn repository(&self, dir: &Path) -> Option<Repository> {
         repository::repository(dir)
     }

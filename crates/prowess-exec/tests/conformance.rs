@@ -46,8 +46,8 @@ async fn m_exec_01_sandbox_gateway_or_node() {
         let world = configured(World::new(yes()), &json!({ "host": host }));
         assert_eq!(world.run("echo $PPID").await.text(), std::process::id().to_string(), "{host}");
         let outside = world.root().join("outside");
-        let result = world.run(&format!("echo x > {}", path_text(&outside))).await;
-        assert!(!outside.exists(), "nobody may change where the approvals are: {host}: {}", result.text());
+        let result = world.run(&format!("to={}; echo x > $to", path_text(&outside))).await;
+        assert!(!outside.exists(), "what was not asked about cannot be changed: {host}: {}", result.text());
     }
     let world = configured(listing(&["/usr/bin/echo"]), &json!({ "host": "gateway" }));
     let other = call(&world, json!({"command": "echo here", "host": "sandbox"})).await;
@@ -159,8 +159,8 @@ async fn m_exec_04_06_on_the_gateway_a_skills_program_is_not_allowed_by_being_de
 async fn m_exec_08_a_command_is_a_child_of_ours_or_runs_in_a_container() {
     let world = World::new(yes());
     assert_eq!(world.run("echo $PPID").await.text(), std::process::id().to_string(), "the shell is a child of ours");
-    let outside = world.run("echo x > /etc/prowess-was-here").await;
-    assert!(outside.is_error && !Path::new("/etc/prowess-was-here").exists(), "{outside:?}");
+    let outside = world.run("to=/etc/prowess-was-here; echo x > $to").await;
+    assert!(!Path::new("/etc/prowess-was-here").exists(), "{outside:?}");
     let argv = exec_argv(Engine::Docker, "box", Path::new("/w"), ["KEY"].into_iter(), Terminal::No, "echo x");
     assert_eq!(argv.expect("a command"), ["exec", "-i", "-w", "/w", "-e", "KEY", "box", "/bin/sh", "-c", "echo x"]);
 }

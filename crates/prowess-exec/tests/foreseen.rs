@@ -68,3 +68,18 @@ async fn the_operators_git_settings_are_written_after_a_yes() {
     check(&world, mail, "2", &["home/.gitconfig"]).await;
     assert!(std::fs::read_to_string(&file).unwrap().contains("name = Ann"), "what was there stays");
 }
+
+#[tokio::test]
+async fn files_outside_are_made_after_a_yes() {
+    let Some(world) = contained() else { return };
+    world.0.file("a.txt", "a\n");
+    let home = world.0.setting.home.clone();
+    check(&world, "tar czf ~/new.tgz a.txt && tar tzf ~/new.tgz", "a.txt", &["home/new.tgz"]).await;
+    check(&world, "cp a.txt ~/copy.txt && cat ~/copy.txt", "a", &["home/copy.txt"]).await;
+    check(&world, "mkdir -p ~/d/e && touch ~/d/e/f && find ~/d -type f | wc -l", "1", &["home/d"]).await;
+    assert!(home.join("new.tgz").metadata().unwrap().len() > 0 && home.join("d/e/f").exists());
+    check(&world, "false && tee ~/never.txt; echo done", "done", &["home/never.txt"]).await;
+    assert!(!home.join("never.txt").exists(), "what the command did not touch is not left behind");
+    let refused = world.0.run("mv a.txt ~/moved.txt").await.text();
+    assert!(refused.contains("no answer can allow that") && refused.contains("copy it with cp"), "{refused}");
+}

@@ -264,8 +264,10 @@ async fn what_a_run_may_only_read_stays_so_below_its_own_tmp() {
     std::fs::write(&hidden, "secret").expect("written");
     world.setting.readable = vec![readable.clone()];
     world.setting.hidden = vec![hidden];
-    let told =
-        world.run(&format!("cd {}; cat open; cat hidden; echo x > new; rm open", readable.display())).await.text();
+    let told = world
+        .run(&format!("to={}; cd $to; cat open; cat hidden; echo x > new; rm open", readable.display()))
+        .await
+        .text();
     assert!(told.contains("open") && !told.contains("secret"), "{told}");
     assert!(readable.join("open").exists() && !readable.join("new").exists(), "{told}");
 }

@@ -194,6 +194,7 @@ pub struct Judgment {
     wants: Lease,
     lacks: Lease,
     held: Lease,
+    creates: Vec<PathBuf>,
     skill: Option<String>,
 }
 
@@ -229,15 +230,16 @@ impl Rules {
                 let missing = missing_program(&segments).filter(|_| wants.lease != wants.of_programs);
                 contain(&mut segments, &mut objections, &lacks);
                 objections.extend(missing.map(Objection::NotFound));
+                objections.extend(wants.refused.into_iter().map(Objection::Unleasable));
             }
             // A rule for a program is no rule for a key. Without a way to ask, the command runs without the key.
             (Security::Allowlist, Ask::OnMiss | Ask::Always) => objections.extend(key_objections(&lacks)),
             (Security::Allowlist, Ask::Off) | (Security::Deny | Security::Full, _) => {}
         }
         let verdict = self.verdict(&segments, &objections);
-        let wants = wants.lease;
+        let (creates, wants) = (wants.creates, wants.lease);
         let (held, skill, posture) = (self.ground.held.clone(), self.ground.skill.clone(), self.posture);
-        Judgment { verdict, request, segments, objections, template, pins, posture, wants, lacks, held, skill }
+        Judgment { verdict, request, segments, objections, template, pins, posture, wants, lacks, held, creates, skill }
     }
 
     fn verdict(&self, segments: &[Judged], objections: &[Objection]) -> Verdict {
@@ -445,6 +447,7 @@ impl Judgment {
 
     pub(crate) fn into_permit(self, basis: Basis) -> Permit {
         let lease = if basis == Basis::Person { self.held.and(&self.lacks) } else { self.held };
-        Permit::new(self.request.binding, self.request.shell, self.template, self.pins, basis, lease)
+        let creates = self.creates.into_iter().filter(|path| lease.writes.contains(path)).collect();
+        Permit::new(self.request.binding, self.request.shell, self.template, self.pins, basis, (lease, creates))
     }
 }

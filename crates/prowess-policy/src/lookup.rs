@@ -102,6 +102,18 @@ pub trait Lookup {
         true
     }
 
+    /// Whether there is a directory at `path`. The same holds for it.
+    fn is_dir(&self, path: &Path) -> bool {
+        let _ = path;
+        false
+    }
+
+    /// Whether the user may change what is at `path`. The same holds for it.
+    fn can_change(&self, path: &Path) -> bool {
+        let _ = path;
+        true
+    }
+
     /// The Git repository whose working tree `dir` is in. A forecast uses it, nothing rests on it.
     fn repository(&self, dir: &Path) -> Option<Repository> {
         let _ = dir;

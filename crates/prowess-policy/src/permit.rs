@@ -122,6 +122,7 @@ pub struct Permit {
     pins: Vec<Pin>,
     basis: Basis,
     lease: Lease,
+    creates: Vec<PathBuf>,
 }
 
 /// The judged text, with places for pinned paths.
@@ -169,6 +170,12 @@ impl Permit {
     #[must_use]
     pub fn lease(&self) -> &Lease {
         &self.lease
+    }
+
+    /// What of that has to be made before it starts: files, and directories with a `/` behind.
+    #[must_use]
+    pub fn creates(&self) -> &[PathBuf] {
+        &self.creates
     }
 
     /// The files it names.
@@ -269,9 +276,9 @@ impl Permit {
         text: Template,
         pins: Vec<Pin>,
         basis: Basis,
-        lease: Lease,
+        (lease, creates): (Lease, Vec<PathBuf>),
     ) -> Self {
-        Self { binding, shell, text, pins, basis, lease }
+        Self { binding, shell, text, pins, basis, lease, creates }
     }
 }
 

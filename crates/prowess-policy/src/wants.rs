@@ -5,6 +5,8 @@
 
 mod git;
 mod hosts;
+mod paths;
+mod place;
 mod places;
 mod table;
 
@@ -18,6 +20,8 @@ use crate::protected::{GIT_PROTECTED, Protection};
 use crate::script::DoubtKind;
 use git::GitCall;
 use hosts::{host_and_port, login, option, plain, remote_path, rule, url_host, urls_in};
+use paths::{Makes, PathUse};
+pub use place::Unleasable;
 use places::{places, resolve};
 use table::{Fact, Finds};
 
@@ -30,6 +34,8 @@ pub struct Ground {
     pub readable: Vec<PathBuf>,
     /// What the sandbox lets it change.
     pub writable: Vec<PathBuf>,
+    /// What stays out of its sight. A directory around it cannot be opened to changes.
+    pub hidden: Vec<PathBuf>,
     /// The names of what is in `/tmp`, where commands have a `/tmp` of their own instead: that they do not see.
     pub foreign_tmp: Option<Vec<OsString>>,
     /// The names in the root directory. A word that begins with another is no path.
@@ -86,6 +92,10 @@ pub(crate) struct Wants {
     pub(crate) lease: Lease,
     /// The part of it that programs want that are there.
     pub(crate) of_programs: Lease,
+    /// What has to be made before it starts, so that it can be opened to it: files, and directories with a `/` behind.
+    pub(crate) creates: Vec<PathBuf>,
+    /// What it needs and cannot be given.
+    pub(crate) refused: Vec<Unleasable>,
 }
 
 /// What a command of these segments, in `cwd`, wants beyond the sandbox.
@@ -97,10 +107,15 @@ pub(crate) fn wants(
     let mut wants = Wants::default();
     for (segment, place) in segments.iter().zip(places(segments, objections, (cwd, &ground.home))) {
         let reader = Reader { segment, cwd: &place, ground, lookup };
-        let wanted = reader.read();
-        wants.lease = wants.lease.and(&wanted);
+        let mut found = reader.read();
+        if place != cwd {
+            reader.moved(&mut found);
+        }
+        wants.lease = wants.lease.and(&found.lease);
         if !reader.is_missing() {
-            wants.of_programs = wants.of_programs.and(&wanted);
+            wants.of_programs = wants.of_programs.and(&found.lease);
+            wants.creates.extend(found.creates);
+            wants.refused.extend(found.refused);
         }
     }
     let in_background = |one: &Objection| matches!(one, Objection::Doubt(doubt) if doubt.kind == DoubtKind::Background);
@@ -147,6 +162,14 @@ fn covers(given: &Path, path: &Path, ground: &Ground, lookup: &dyn Lookup) -> bo
     path.starts_with(given) && ground.protected_part(given, path, lookup).is_none()
 }
 
+/// What was found in one simple command.
+#[derive(Debug, Default)]
+struct Found {
+    lease: Lease,
+    creates: Vec<PathBuf>,
+    refused: Vec<Unleasable>,
+}
+
 /// One simple command.
 struct Reader<'a> {
     segment: &'a Judged,
@@ -162,22 +185,39 @@ impl Reader<'_> {
         objections.into_iter().any(|one| matches!(one, Objection::NotFound(_)))
     }
 
-    fn read(&self) -> Lease {
-        let mut lease = self.redirections();
-        lease.keeps_running = self.segment.wrappers.iter().any(|name| base(name) == "nohup");
-        let Some((program, args)) = self.segment.argv.split_first() else { return lease };
+    fn read(&self) -> Found {
+        let mut found = self.redirections();
+        found.lease.keeps_running = self.segment.wrappers.iter().any(|name| base(name) == "nohup");
+        let Some((program, args)) = self.segment.argv.split_first() else { return found };
         let name = base(program);
         let (name, args) = module(name, args).unwrap_or((name, args));
         let fact = table::FACTS.iter().filter(|fact| fact.programs.contains(&name)).find(|fact| fact.applies(args));
         if let Some(fact) = fact.filter(|_| !self.is_installed(name, args)) {
-            lease = lease.and(&self.fact(fact, args));
+            found.lease = found.lease.and(&self.fact(fact, args));
         }
         if name == "git"
             && let Some(call) = GitCall::read(self, args)
         {
-            lease = lease.and(&call.wants(self));
+            call.wants(self, &mut found);
         }
-        lease.and(&self.paths(name, args))
+        self.paths(name, args, &mut found);
+        found
+    }
+
+    /// Notes the directory that a `cd` before it led to, if that is outside.
+    fn moved(&self, found: &mut Found) {
+        let Some((program, args)) = self.segment.argv.split_first() else { return };
+        let place = self.cwd.to_string_lossy();
+        let looks = match base(program) {
+            "cd" | "pushd" => return,
+            "git" => GitCall::read(self, args).is_some_and(|call| call.only_looks()),
+            name => table::LOOKERS.contains(&name),
+        };
+        if looks {
+            found.lease.reads.extend(self.outside(self.cwd, &place, &self.ground.readable));
+        } else {
+            self.change(&place, Makes::Nothing, found);
+        }
     }
 
     /// Whether a launcher of packages would start a program that is there already.
@@ -209,99 +249,88 @@ impl Reader<'_> {
             sockets.extend(fact.own_sockets);
         }
         let is_there = |path: &PathBuf| self.lookup.exists(path);
-        let logins = fact.logins.iter().filter_map(|path| self.outside(path, &[])).filter(is_there);
+        let logins = fact.logins.iter().filter_map(|path| self.outside(self.cwd, path, &[])).filter(is_there);
         let sockets = sockets.into_iter().chain(option(args, &["--unix-socket"])).map(PathBuf::from);
         Lease {
             hosts,
-            reads: reads.iter().filter_map(|path| self.outside(path, &[])).chain(logins).collect(),
+            reads: reads.iter().filter_map(|path| self.outside(self.cwd, path, &[])).chain(logins).collect(),
             sockets: sockets.collect(),
             ..Lease::default()
         }
     }
 
-    fn redirections(&self) -> Lease {
-        let mut lease = Lease::default();
+    fn redirections(&self) -> Found {
+        let mut found = Found::default();
         for objection in self.segment.standing.as_ref().err().into_iter().flatten() {
             match objection {
-                Objection::WritesTo(target) => lease.writes.extend(self.unwritable(target)),
-                Objection::ReadsFrom(target) => lease.reads.extend(self.outside(target, &self.ground.readable)),
+                Objection::WritesTo(target) => self.change(target, Makes::File, &mut found),
+                Objection::ReadsFrom(target) => {
+                    found.lease.reads.extend(self.outside(self.cwd, target, &self.ground.readable));
+                }
                 _ => {}
             }
         }
-        lease
+        found
     }
 
     /// Paths among the arguments that the sandbox does not let it touch.
-    fn paths(&self, name: &str, args: &[String]) -> Lease {
-        let mut lease = Lease::default();
+    fn paths(&self, name: &str, args: &[String], found: &mut Found) {
         // Where nothing is known about the sandbox, nothing is outside of it.
-        if table::TEXT_PROGRAMS.contains(&name) || self.ground.readable.is_empty() {
-            return lease;
+        if self.ground.readable.is_empty() {
+            return;
         }
-        let changes = table::WRITERS.contains(&name);
-        // What a program only reads is asked about where it lies outside; what it changes also within, where protected.
-        let is_path = |word: &&String| word.starts_with(['/', '~', '.']) || changes && !word.starts_with('-');
-        let given: Vec<&String> = args.iter().filter(is_path).collect();
-        // The last path of a copy is where it goes, the others are only read.
-        let sources = if table::COPIERS.contains(&name) { given.len().saturating_sub(1) } else { 0 };
-        for (position, word) in given.into_iter().enumerate() {
-            let (list, path) = if changes && position >= sources {
-                (&mut lease.writes, self.unwritable(word))
-            } else {
-                (&mut lease.reads, self.outside(word, &self.ground.readable))
-            };
-            list.extend(path.filter(|path| !list.contains(path)));
+        for (word, does) in paths::paths(name, args) {
+            match does {
+                PathUse::Reads => found.lease.reads.extend(self.outside(self.cwd, word, &self.ground.readable)),
+                PathUse::Changes(makes) => self.change(word, makes, found),
+            }
             if name == "rm" {
-                lease.writes.extend(self.repository_at(word));
+                found.lease.writes.extend(self.repository_at(word));
             }
         }
-        lease
     }
 
     /// The Git directory that is removed with the directory that `word` means.
     fn repository_at(&self, word: &str) -> Option<PathBuf> {
         let path = self.resolve_in(self.cwd, word)?;
         let git_dir = self.lookup.repository(&path)?.git_dir;
-        self.unwritable(&git_dir.to_string_lossy()).filter(|_| git_dir.parent() == Some(&path))
+        let root = self.ground.writable.iter().find(|place| path.starts_with(place))?;
+        let part = self.ground.protected_part(root, &git_dir, self.lookup);
+        part.filter(|_| git_dir.parent() == Some(&path))
     }
 
-    /// What has to be open to changes for `path` to be made: it, or the nearest directory above it that is there. That is
-    /// never a home, nor anything above one.
-    fn place_for(&self, path: PathBuf) -> PathBuf {
-        let is_narrow = |dir: &&Path| !self.ground.home.starts_with(dir);
-        let there = path.ancestors().find(|dir| self.lookup.exists(dir)).filter(is_narrow).map(Path::to_owned);
-        there.unwrap_or(path)
-    }
-
-    /// The path that `word` means, if the sandbox does not let it change: because it lies outside, or in something that is
-    /// protected. In that case it is the protected file or directory.
-    fn unwritable(&self, word: &str) -> Option<PathBuf> {
-        self.unwritable_in(self.cwd, word)
+    /// Notes that it changes what `word` means, if the sandbox does not let it: because it lies outside, or in something
+    /// that is protected. In that case it is the protected file or directory.
+    fn change(&self, word: &str, makes: Makes, found: &mut Found) {
+        self.change_in(self.cwd, word, makes, found);
     }
 
     /// The same, seen from `dir`.
-    fn unwritable_in(&self, dir: &Path, word: &str) -> Option<PathBuf> {
-        let path = self.resolve_in(dir, word)?;
-        let is_root = |place: &&PathBuf| path.starts_with(place);
-        match self.ground.writable.iter().find(is_root) {
-            Some(root) => self.ground.protected_part(root, &path, self.lookup),
-            None => {
-                let path = self.outside_in(dir, word, &self.ground.writable)?;
-                let mut given = self.ground.held.writes.iter();
-                let part = given.find_map(|given| self.ground.protected_part(given, &path, self.lookup));
-                Some(part.unwrap_or_else(|| self.place_for(path)))
+    fn change_in(&self, dir: &Path, word: &str, makes: Makes, found: &mut Found) {
+        let Some(path) = self.resolve_in(dir, word) else { return };
+        if let Some(root) = self.ground.writable.iter().find(|place| path.starts_with(place)) {
+            found.lease.writes.extend(self.ground.protected_part(root, &path, self.lookup));
+            return;
+        }
+        let Some(path) = self.outside(dir, word, &self.ground.writable) else { return };
+        let mut given = self.ground.held.writes.iter();
+        if let Some(part) = given.find_map(|given| self.ground.protected_part(given, &path, self.lookup)) {
+            found.lease.writes.push(part);
+            return;
+        }
+        let makes = if makes == Makes::File && word.ends_with('/') { Makes::Dir } else { makes };
+        match self.place_for(path, makes) {
+            Ok(place) => {
+                found.creates.extend(place.made);
+                found.lease.writes.push(place.open);
             }
+            Err(why) => found.refused.push(why),
         }
     }
 
-    /// The path that `word` means, if none of `allowed` contains it. The place above an allowed one is not asked about:
-    /// what may be seen of it is seen.
-    fn outside(&self, word: &str, allowed: &[PathBuf]) -> Option<PathBuf> {
-        self.outside_in(self.cwd, word, allowed)
-    }
-
-    /// The same, seen from `dir`.
-    fn outside_in(&self, dir: &Path, word: &str, allowed: &[PathBuf]) -> Option<PathBuf> {
+    /// The path that `word` means, seen from `dir`, if none of `allowed` contains it. The place above an allowed one is not
+    /// asked about: what may be seen of it is seen.
+    fn outside(&self, dir: &Path, word: &str, allowed: &[PathBuf]) -> Option<PathBuf> {
         let path = self.resolve_in(dir, word)?;
         let is_allowed = allowed.iter().any(|place| path.starts_with(place) || place.starts_with(&path));
         let is_inert = path.starts_with("/dev") || path.starts_with("/proc");

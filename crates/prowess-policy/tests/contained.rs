@@ -20,6 +20,7 @@ fn contained(held: Lease) -> Rules {
         home: "/home/me".into(),
         readable: [WORKSPACE, "/usr", "/etc", "/bin"].map(Into::into).to_vec(),
         writable: vec![WORKSPACE.into()],
+        hidden: vec!["/etc/shadow".into()],
         foreign_tmp: Some(vec!["theirs".into()]),
         root_names: ["home", "usr", "etc", "bin", "srv", "var", "tmp", "root"].map(Into::into).to_vec(),
         installed: vec!["tsc".to_owned()],
@@ -49,6 +50,14 @@ impl Lookup for WithGit {
 
     fn file(&self, _: &Path) -> Option<Program> {
         None
+    }
+
+    fn is_dir(&self, path: &Path) -> bool {
+        self.exists(path) && !path.ends_with("file")
+    }
+
+    fn can_change(&self, path: &Path) -> bool {
+        !path.starts_with("/usr")
     }
 
     fn repository(&self, dir: &Path) -> Option<Repository> {
@@ -254,6 +263,54 @@ fn what_needs_no_network_is_not_asked_about() {
     for (command, expected) in table {
         let phrases: Vec<String> = check(command).1.iter().map(|one| one.replace(":80,443", "")).collect();
         assert_eq!(phrases, *expected, "{command}");
+    }
+}
+
+#[test]
+fn what_a_command_writes_is_opened_as_narrowly_as_it_can_be() {
+    let table: &[(&str, &[&str], &[&str])] = &[
+        ("tar czf ~/new.tgz .", &["change /home/me/new.tgz"], &["/home/me/new.tgz"]),
+        ("echo x > ~/new.txt", &["change /home/me/new.txt"], &["/home/me/new.txt"]),
+        ("curl -o ~/new.txt localhost:1", &["reach localhost:1", "change /home/me/new.txt"], &["/home/me/new.txt"]),
+        ("mkdir -p ~/new/a/b", &["change /home/me/new"], &["/home/me/new/"]),
+        ("git clone https://e.example/x ~/new", &["reach e.example", "change /home/me/new"], &["/home/me/new/"]),
+        ("cp a.txt ~/new/", &["change /home/me/new"], &["/home/me/new/"]),
+        ("cp a.txt ~/dir", &["change /home/me/dir"], &[]),
+        ("mv a.txt /srv/www/file", &["change /srv/www"], &[]),
+        ("sed -i s/a/b/ /srv/www/file", &["change /srv/www"], &[]),
+        ("touch /etc/new", &["change /etc/new"], &[]),
+        ("cat \"$HOME/notes\"", &["read /home/me/notes"], &[]),
+        ("cd ~/app && git log", &["read /home/me/app"], &[]),
+        ("cd ~/app && ls | head && cat x", &["read /home/me/app"], &[]),
+        ("cd ~/app && make", &["change /home/me/app"], &[]),
+        ("(cd ~/app && ls); rm x", &["read /home/me/app"], &[]),
+    ];
+    for (command, expected, creates) in table {
+        let judgment = judge(&contained(Lease::default()), command);
+        let phrases: Vec<String> = judgment.lacks().phrases().iter().map(|one| one.replace(":80,443", "")).collect();
+        assert_eq!(
+            (judgment.verdict(), phrases.as_slice()),
+            (Verdict::Ask, &expected.iter().map(|&one| one.to_owned()).collect::<Vec<_>>()[..]),
+            "{command}"
+        );
+        let (permit, _) = judgment.question().unwrap().answer(Answer::Once).unwrap();
+        let made: Vec<&str> = permit.creates().iter().filter_map(|path| path.to_str()).collect();
+        assert_eq!(made, *creates, "{command}");
+    }
+}
+
+#[test]
+fn what_no_answer_can_give_is_refused_at_once() {
+    let table = [
+        ("mkdir ~/new", "use mkdir -p /home/me/new"),
+        ("mv a.txt ~/new.txt", "copy it with cp, which changes the file only, and remove the original"),
+        ("sed -i s/a/b/ ~/file", "write it in the workspace, and copy it to /home/me/file with cp"),
+        ("cp -r conf /etc/file", "write it in the workspace, and copy it to /etc/file with cp"),
+        ("touch /usr/x", "run it yourself, with the permission it needs"),
+    ];
+    for (command, remedy) in table {
+        let judgment = judge(&contained(Lease::default()), command);
+        assert_eq!((judgment.verdict(), judgment.remedies()), (Verdict::Deny, vec![remedy.to_owned()]), "{command}");
     }
 }
 

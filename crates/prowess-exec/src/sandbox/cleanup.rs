@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::cgroup;
 use super::protected::{ProtectedGuard, SetAside};
 use crate::git_file::GitFileCopy;
+use crate::made_files::MadeFiles;
 
 /// How often a control group is tried again while the last of its processes end.
 const ROUNDS: usize = 50;
@@ -26,6 +27,7 @@ pub struct Cleanup {
     guard: Option<Arc<ProtectedGuard>>,
     copy: Option<GitFileCopy>,
     not_written: Option<SetAside>,
+    made: Option<MadeFiles>,
 }
 
 impl Cleanup {
@@ -67,6 +69,7 @@ impl Cleanup {
         if let Some(copy) = self.copy.take() {
             self.not_written = copy.write_back();
         }
+        drop(self.made.take());
         if let Some(temp) = self.temp.take() {
             // Nothing to tell anyone: what is left is a private folder among temporary files.
             let _ = fs::remove_dir_all(temp);
@@ -86,6 +89,11 @@ impl Cleanup {
     /// Writes `copy` back when the run is over.
     pub(crate) fn write_back(&mut self, copy: Option<GitFileCopy>) {
         self.copy = copy;
+    }
+
+    /// Keeps the files that were made for the run, which removes those that it did not touch.
+    pub(crate) fn made(&mut self, made: MadeFiles) {
+        self.made = Some(made);
     }
 
     /// Makes a control group for at most `processes`, where that is possible.

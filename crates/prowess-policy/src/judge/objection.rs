@@ -7,6 +7,7 @@ use crate::disguise::Disguise;
 use crate::reach::{Farther, Kind};
 use crate::safe_bin::SafeBinObjection;
 use crate::script::{Doubt, DoubtKind, Span};
+use crate::wants::Unleasable;
 use crate::wrapper::Reason;
 
 /// One thing that speaks against running a command unasked.
@@ -61,6 +62,8 @@ pub enum Objection {
     Elsewhere,
     /// It wants this beyond the sandbox, and no lease covers it.
     Leaves(String),
+    /// It needs this beyond the sandbox, and no answer can give it.
+    Unleasable(Unleasable),
     /// A file that others can change is too large to be compared.
     TooLarge(PathBuf),
 }
@@ -70,7 +73,7 @@ impl Objection {
     #[must_use]
     pub fn is_final(&self) -> bool {
         match self {
-            Self::Off | Self::TooLarge(_) => true,
+            Self::Off | Self::TooLarge(_) | Self::Unleasable(_) => true,
             Self::Doubt(doubt) => matches!(doubt.kind, DoubtKind::TooLong | DoubtKind::Nul | DoubtKind::Empty),
             _ => false,
         }
@@ -111,6 +114,7 @@ impl Objection {
             Self::Dialect => "dialect",
             Self::Elsewhere => "elsewhere",
             Self::Leaves(_) => "leaves-sandbox",
+            Self::Unleasable(_) => "unleasable",
             Self::TooLarge(_) => "too-large",
         }
     }
@@ -132,6 +136,7 @@ impl Objection {
             }
             Self::ReadsFrom(_) => "name the file as an argument, where the program takes one".to_owned(),
             Self::WritesTo(_) => "leave the redirection out, or let an allowed program write the file".to_owned(),
+            Self::Unleasable(Unleasable { remedy, .. }) => remedy.clone(),
             Self::Evaluates(_) => "write the value itself, or use the plain variable".to_owned(),
             Self::AfterCd(_) => "give the working directory with the command instead of changing it".to_owned(),
             Self::BareAssignment(_) | Self::Assignment(_) => {
@@ -191,6 +196,7 @@ impl fmt::Display for Objection {
             Self::Dialect => f.write_str("the shell on this machine reads this command differently"),
             Self::Elsewhere => f.write_str("it runs in a container, whose programs are unknown"),
             Self::Leaves(phrase) => write!(f, "it would {phrase}"),
+            Self::Unleasable(unleasable) => unleasable.fmt(f),
             Self::TooLarge(path) => write!(f, "{} can be changed by others and is too large to verify", path.display()),
         }
     }

@@ -5,10 +5,11 @@
 
 use std::path::PathBuf;
 
-use super::Reader;
-use super::hosts::{git_host, plain};
+use super::hosts::{git_host, option, plain};
+use super::paths::{Makes, looks_like_path};
 use super::table::{GIT_CONFIG_CHANGES, GIT_CONFIG_READS, GIT_READS, GIT_REMOTE_CHANGES, GIT_VALUES};
-use crate::lease::{HostRule, Lease};
+use super::{Found, Reader};
+use crate::lease::HostRule;
 use crate::lookup::{Repository, USER_GIT_FILES};
 
 /// A command of git, taken apart.
@@ -47,23 +48,32 @@ impl<'a> GitCall<'a> {
         None
     }
 
-    /// What it wants beyond the sandbox.
-    pub(super) fn wants(&self, reader: &Reader<'_>) -> Lease {
-        let mut lease = Lease { hosts: self.hosts(), ..Lease::default() };
-        let is_open = |path: &PathBuf| reader.ground.writable.iter().any(|place| path.starts_with(place));
-        let is_kept = |path: &PathBuf| reader.ground.protection.covers_git() || !is_open(path);
-        lease.writes.extend(self.changes(reader).into_iter().filter(is_kept));
-        let source = plain(self.args, GIT_VALUES).next().filter(|word| self.command == "clone" && is_path(word));
-        lease.reads.extend(source.and_then(|word| reader.outside_in(&self.dir, word, &reader.ground.readable)));
+    /// Notes what it wants beyond the sandbox.
+    pub(super) fn wants(&self, reader: &Reader<'_>, found: &mut Found) {
+        let ground = reader.ground;
+        found.lease.hosts.extend(self.hosts());
+        let is_open = |path: &PathBuf| ground.writable.iter().any(|place| path.starts_with(place));
+        let is_kept = |path: &PathBuf| ground.protection.covers_git() || !is_open(path);
+        found.lease.writes.extend(self.changes(reader).into_iter().filter(is_kept));
+        if let Some((word, makes)) = self.made() {
+            reader.change_in(&self.dir, word, makes, found);
+        }
+        let source =
+            plain(self.args, GIT_VALUES).next().filter(|word| self.command == "clone" && looks_like_path(word));
+        found.lease.reads.extend(source.and_then(|word| reader.outside(&self.dir, word, &ground.readable)));
         if self.dir != reader.cwd {
             let place = self.dir.to_string_lossy();
-            if GIT_READS.contains(&self.command) {
-                lease.reads.extend(reader.outside(&place, &reader.ground.readable));
+            if self.only_looks() {
+                found.lease.reads.extend(reader.outside(&self.dir, &place, &ground.readable));
             } else {
-                lease.writes.extend(reader.unwritable(&place));
+                reader.change_in(&self.dir, &place, Makes::Nothing, found);
             }
         }
-        lease
+    }
+
+    /// Whether it changes nothing in its directory.
+    pub(super) fn only_looks(&self) -> bool {
+        GIT_READS.contains(&self.command)
     }
 
     /// Hosts of a URL, or of the remote that it names or means.
@@ -97,13 +107,31 @@ impl<'a> GitCall<'a> {
         meant.filter_map(|(_, url)| git_host(url)).collect()
     }
 
-    /// The protected files that it changes, and directories outside that it makes.
+    /// The file or directory that a word names and that it makes or changes.
+    fn made(&self) -> Option<(&'a str, Makes)> {
+        let mut words = plain(self.args, GIT_VALUES);
+        match self.command {
+            "clone" => words.nth(1).map(|dir| (dir, Makes::Dir)),
+            "init" => words.next().map(|dir| (dir, Makes::Dir)),
+            "worktree" if words.next() == Some("add") => words.next().map(|dir| (dir, Makes::Dir)),
+            "config" if self.changes_config() => {
+                let file = option(self.args, &["--file", "-f"]);
+                file.or_else(|| self.has(&["--system"]).then_some("/etc/gitconfig")).map(|file| (file, Makes::Name))
+            }
+            "archive" | "format-patch" => {
+                let makes = if self.command == "archive" { Makes::File } else { Makes::Dir };
+                option(self.args, &["--output", "--output-directory", "-o"]).map(|file| (file, makes))
+            }
+            _ => None,
+        }
+    }
+
+    /// The protected files that it changes.
     fn changes(&self, reader: &Reader<'_>) -> Vec<PathBuf> {
         let words: Vec<&str> = plain(self.args, GIT_VALUES).collect();
         let verb = words.first().copied().unwrap_or_default();
-        let made = |word: Option<&&str>| word.and_then(|word| reader.unwritable_in(&self.dir, word));
         match self.command {
-            "config" => self.config_file(reader, &words).into_iter().collect(),
+            "config" => self.config_file(reader).into_iter().collect(),
             "remote" if GIT_REMOTE_CHANGES.contains(&verb) => self.shared("config"),
             "submodule" if !matches!(verb, "" | "status" | "summary" | "foreach") => self.shared("config"),
             "push" | "fetch" | "pull" if self.has(&["-u", "--set-upstream"]) => self.shared("config"),
@@ -113,13 +141,11 @@ impl<'a> GitCall<'a> {
                 let own = self.repository.iter().map(|repository| repository.git_dir.join("config.worktree"));
                 self.shared("config").into_iter().chain(own).collect()
             }
-            "worktree" if verb == "add" => made(words.get(1)).into_iter().collect(),
             "worktree" if matches!(verb, "remove" | "move") => {
                 let tree = words.get(1).and_then(|tree| reader.resolve_in(&self.dir, tree));
                 self.shared("worktrees").into_iter().chain(tree.map(|tree| tree.join(".git"))).collect()
             }
             "worktree" if matches!(verb, "prune" | "repair") => self.shared("worktrees"),
-            "clone" => made(words.get(1)).into_iter().collect(),
             "init" => self.initialised(reader, words.first().copied()),
             "lfs" if verb == "install" => {
                 let local = if self.has(&["--local"]) { self.shared("config") } else { vec![user_file(reader)] };
@@ -139,22 +165,20 @@ impl<'a> GitCall<'a> {
         self.repository.iter().map(|repository| repository.common_dir.join(name)).collect()
     }
 
-    /// The file that `git config` changes, if it changes one.
-    fn config_file(&self, reader: &Reader<'_>, words: &[&str]) -> Option<PathBuf> {
-        let is_new_style = words.first().is_some_and(|verb| GIT_CONFIG_CHANGES.contains(verb));
-        let sets = words.len() > 1 && !self.has(GIT_CONFIG_READS) && !GIT_CONFIG_READS.contains(&words[0]);
-        if !is_new_style && !self.has(GIT_CONFIG_CHANGES) && !sets {
+    fn changes_config(&self) -> bool {
+        let words: Vec<&str> = plain(self.args, &["--file", "-f"]).collect();
+        let Some(first) = words.first() else { return self.has(GIT_CONFIG_CHANGES) };
+        let is_read = self.has(GIT_CONFIG_READS) || GIT_CONFIG_READS.contains(first);
+        self.has(GIT_CONFIG_CHANGES) || words.len() > 1 && !is_read
+    }
+
+    /// The file of the repository or of the operator that `git config` changes, if it changes one.
+    fn config_file(&self, reader: &Reader<'_>) -> Option<PathBuf> {
+        if !self.changes_config() || self.has(&["--file", "-f", "--system"]) {
             return None;
-        }
-        let option = |names: &[&str]| super::hosts::option(self.args, names);
-        if let Some(file) = option(&["--file", "-f"]) {
-            return reader.unwritable_in(&self.dir, file);
         }
         if self.has(&["--global"]) {
             return Some(user_file(reader));
-        }
-        if self.has(&["--system"]) {
-            return reader.unwritable("/etc/gitconfig");
         }
         let repository = self.repository.as_ref()?;
         let own = repository.git_dir.join("config.worktree");
@@ -174,13 +198,8 @@ impl<'a> GitCall<'a> {
     fn initialised(&self, reader: &Reader<'_>, word: Option<&str>) -> Vec<PathBuf> {
         let Some(dir) = reader.resolve_in(&self.dir, word.unwrap_or(".")) else { return Vec::new() };
         let here = reader.lookup.repository(&dir).filter(|repository| repository.git_dir.parent() == Some(&dir));
-        let config = here.map(|repository| repository.common_dir.join("config"));
-        config.or_else(|| reader.unwritable_in(&self.dir, word?)).into_iter().collect()
+        here.map(|repository| repository.common_dir.join("config")).into_iter().collect()
     }
-}
-
-fn is_path(word: &str) -> bool {
-    word.starts_with(['/', '~', '.'])
 }
 
 /// The file with the operator's own settings that git would write to.

@@ -282,18 +282,10 @@ pub(super) static FACTS: &[Fact] = &[
 /// Programs that start a package's program, and fetch it only if it is not installed.
 pub(super) const PACKAGE_LAUNCHERS: &[&str] = &["npx", "bunx", "pnpx"];
 
-/// Programs whose arguments are text, also where they look like paths.
-pub(super) const TEXT_PROGRAMS: &[&str] = &[
-    "echo", "printf", "test", "[", "[[", "expr", "basename", "dirname", "realpath", "export", "alias", "trap", "true",
-    "false", "curl", "wget", "http", "https", "xh", "sed", "awk", "gawk", "mawk", "jq", "yq", "docker", "kubectl",
-    "ssh", "git", "which", "type", "command", "hash", "seq",
+/// Programs that only look at the directory they run in.
+#[rustfmt::skip]
+pub(super) const LOOKERS: &[&str] = &[
+    "awk", "basename", "bat", "cat", "cd", "cut", "diff", "dirname", "du", "echo", "eza", "fd", "file", "find", "grep",
+    "head", "jq", "less", "ls", "md5sum", "more", "nl", "printf", "pushd", "pwd", "readlink", "realpath", "rg", "sed",
+    "sha256sum", "sort", "stat", "tac", "tail", "test", "[", "tr", "tree", "uniq", "wc", "which", "xxd", "yq",
 ];
-
-/// Programs that change the paths they are given.
-pub(super) const WRITERS: &[&str] = &[
-    "rm", "rmdir", "mkdir", "touch", "tee", "truncate", "chmod", "chown", "chgrp", "ln", "mv", "cp", "install",
-    "shred", "mktemp", "patch", "unlink", "mkfifo", "rsync",
-];
-
-/// Of those, the ones that only read all but the last path.
-pub(super) const COPIERS: &[&str] = &["cp", "install", "ln", "rsync"];
