@@ -32,7 +32,7 @@ struct Kind {
 #[rustfmt::skip]
 const KINDS: &[Kind] = &[
     Kind { what: "a file that every conversation begins with", at: At::Top, names: &[
-        "AGENTS.md", "BOOTSTRAP.md", "HEARTBEAT.md", "IDENTITY.md", "MEMORY.md", "SOUL.md", "TOOLS.md", "USER.md",
+        "BOOTSTRAP.md", "HEARTBEAT.md", "IDENTITY.md", "MEMORY.md", "SOUL.md", "TOOLS.md", "USER.md",
     ] },
     Kind { what: "part of a skill, and skills steer the agent", at: At::Top, names: &["skills"] },
     Kind { what: "among the workspace's plugins and skills, which steer the agent", at: At::Anywhere, names: &[
@@ -43,7 +43,17 @@ const KINDS: &[Kind] = &[
         ".github/copilot-instructions.md", ".kiro", ".mcp.json", ".opencode", ".roo", ".windsurf", ".windsurfrules",
         "opencode.json",
     ] },
-    Kind { what: "a file that steers another agent", at: At::Top, names: &["CLAUDE.md", "GEMINI.md"] },
+    // Agents read these in every directory that they work in.
+    Kind { what: "instructions that agents follow", at: At::Anywhere, names: &[
+        "AGENTS.md", "AGENTS.override.md", "CLAUDE.local.md", "CLAUDE.md", "GEMINI.md",
+    ] },
+    Kind { what: "settings of a package manager or a build tool, which can start programs", at: At::Anywhere, names: &[
+        ".cargo/config", ".cargo/config.toml", ".config/mise", ".mise", ".mise.local.toml", ".mise.toml", ".npmrc",
+        ".pnpmfile.cjs", ".yarnrc", ".yarnrc.yml", "mise.local.toml", "mise.toml",
+    ] },
+    Kind { what: "run when a debugger or an interpreter starts in its folder", at: At::Anywhere, names: &[
+        ".gdbinit", ".irbrc", ".lldbinit", ".pdbrc", ".pryrc", ".Rprofile",
+    ] },
     Kind { what: "an editor's settings, which can start programs", at: At::Anywhere, names: &[
         ".devcontainer", ".devcontainer.json", ".dir-locals.el", ".exrc", ".fleet", ".idea", ".nvim.lua", ".nvimrc",
         ".vimrc", ".vscode", ".zed",
@@ -53,10 +63,10 @@ const KINDS: &[Kind] = &[
         "lefthook.yml",
     ] },
     Kind { what: "run by a shell that enters its folder", at: At::Anywhere, names: &[".envrc"] },
-    Kind { what: "run when a shell, a session or a debugger starts", at: At::Top, names: &[
+    Kind { what: "run when a shell or a session starts", at: At::Top, names: &[
         ".bash_aliases", ".bash_login", ".bash_logout", ".bash_profile", ".bashrc", ".config/autostart", ".config/fish",
-        ".config/git", ".config/systemd", ".cshrc", ".gdbinit", ".gitconfig", ".inputrc", ".kshrc", ".lldbinit", ".login",
-        ".profile", ".ssh", ".tcshrc", ".tmux.conf", ".xinitrc", ".xprofile", ".xsession", ".zlogin", ".zlogout",
+        ".config/git", ".config/systemd", ".cshrc", ".gitconfig", ".inputrc", ".kshrc", ".login", ".profile", ".pythonrc",
+        ".pythonrc.py", ".ssh", ".tcshrc", ".tmux.conf", ".xinitrc", ".xprofile", ".xsession", ".zlogin", ".zlogout",
         ".zprofile", ".zshenv", ".zshrc",
     ] },
     Kind { what: "a CI workflow, which runs elsewhere with its own keys", at: At::Anywhere, names: &[
@@ -213,12 +223,23 @@ mod tests {
             "x/.claude/settings.json",
             ".husky/pre-commit",
             ".openclaw/plugins/x",
+            "sub/AGENTS.md",
+            "a/b/claude.md",
+            "sub/.cargo/config.toml",
+            ".npmrc",
+            "web/.yarnrc.yml",
+            "mise.toml",
+            ".pdbrc",
+            "sub/.gdbinit",
         ] {
             assert!(covered(path), "{path}");
         }
         for path in [
             "src/main.rs",
-            "docs/AGENTS.md",
+            "docs/SOUL.md",
+            "Cargo.toml",
+            ".cargo/credentials.toml",
+            "config.toml",
             "lib/skills/x",
             "sub/.bashrc",
             ".github/dependabot.yml",

@@ -444,6 +444,11 @@ mod tests {
         let linked =
             [("g/worktrees/w/HEAD", ""), ("g/worktrees/w/commondir", "../..\n"), ("g/worktrees/w/gitdir", "/x")];
         assert_eq!(check(&GIT, |root| write(root, &linked)), none);
+        let steered = |root: &Path| {
+            write(root, &linked);
+            write(root, &[("g/worktrees/w/config.worktree", "[core]\nfsmonitor=./x\n")]);
+        };
+        assert_eq!(check(&GIT, steered), ["g/worktrees/w/config.worktree"]);
         // A folder becomes a Git directory when its last part arrives.
         let parts = [("g/objects/", ""), ("g/refs/", ""), ("g/config", "[alias]\nst=!x\n")];
         assert_eq!(check(&parts, |root| write(root, &[("g/HEAD", "x")])), ["g/config"]);
