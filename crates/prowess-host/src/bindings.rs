@@ -19,7 +19,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use prowess_exec::leases::Leases;
 use prowess_files::Lock;
-use prowess_policy::lease::HeldLease;
+use prowess_policy::lease::{HeldLease, Lease};
 use prowess_skills::{Catalog, Problem, ProblemKind, Root, Skill, Tier};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -123,24 +123,24 @@ pub(crate) fn load(state_dir: &Path, section: &Value, catalog: &Catalog, roots: 
     if !strangers.is_empty() {
         // Who was given a key for good is no stranger any more. Leases that cannot be read are reported where they count.
         let leases = Leases::in_state_dir(state_dir).load().unwrap_or_default();
-        let is_leased = |skill: &Skill| !leased_keys(&leases, skill, &bindings.lease_source(skill)).is_empty();
+        let is_leased = |skill: &Skill| !leased(&leases, skill, &bindings.lease_source(skill)).keys.is_empty();
         problems.extend(strangers.into_iter().filter(|(skill, _)| !is_leased(skill)).map(|(_, problem)| problem));
     }
     (bindings, problems)
 }
 
-/// The keys that a person allowed a skill from `source` for good, for any agent.
-fn leased_keys(leases: &[HeldLease], skill: &Skill, source: &str) -> Vec<String> {
+/// What a person allowed a skill from `source` for good, for any agent.
+fn leased(leases: &[HeldLease], skill: &Skill, source: &str) -> Lease {
     let held = leases.iter().filter(|held| held.is_held_by(&held.agent, Some(skill.name.as_str()), Some(source)));
-    held.flat_map(|held| held.lease.keys.iter().cloned()).collect()
+    held.fold(Lease::default(), |lease, held| lease.and(&held.lease))
 }
 
 impl View {
-    /// The keys that a person allowed `skill` for good. Leases that cannot be read allow nothing.
+    /// What a person allowed `skill` for good. Leases that cannot be read allow nothing.
     #[must_use]
-    pub fn leased_keys(&self, skill: &Skill) -> Vec<String> {
+    pub fn leased(&self, skill: &Skill) -> Lease {
         let leases = Leases::in_state_dir(&self.context.locations.state_dir).load().unwrap_or_default();
-        leased_keys(&leases, skill, &self.bindings.lease_source(skill))
+        leased(&leases, skill, &self.bindings.lease_source(skill))
     }
 }
 

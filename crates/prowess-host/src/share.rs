@@ -157,6 +157,15 @@ impl Shares {
         }
     }
 
+    /// What `skill` declares that its commands use, and the part of it that the operator pinned in the settings.
+    #[must_use]
+    pub fn declared(&self, skill: &Skill) -> (Lease, Lease) {
+        let declared = skill.metadata.capabilities.as_ref().map(|declared| self.lease(declared)).unwrap_or_default();
+        let entry = if self.is_bound(skill) { &self.entries[skill.key()]["capabilities"] } else { &Value::Null };
+        let pinned = Capabilities::read(entry).map(|pinned| self.lease(&pinned)).unwrap_or_default();
+        (declared, pinned)
+    }
+
     /// The secret that a reference leads to. Only variables can be read here.
     fn fetch(&self, place: &str, variable: &str, skill: &str) -> Result<OsString, Failure> {
         let name = place.strip_prefix("env:").and_then(|rest| rest.rsplit(':').next());

@@ -104,7 +104,7 @@ fn a_skill_that_was_given_the_key_for_good_is_no_stranger() {
     let tree = tree.skill(WORKSPACE, "d", NEEDS);
     let now = view(&tree);
     let skill = now.catalog.find("github").expect("it");
-    assert_eq!((unbound(&now).len(), now.leased_keys(skill)), (1, Vec::new()));
+    assert_eq!((unbound(&now).len(), now.leased(skill).keys), (1, Vec::new()));
     let keep = |leases: &Leases, source: &str| {
         let skill = Some(("github".to_owned(), source.to_owned()));
         let holder = Holder { agent: "main".to_owned(), session: "s".to_owned(), skill };
@@ -116,7 +116,7 @@ fn a_skill_that_was_given_the_key_for_good_is_no_stranger() {
     assert_eq!(unbound(&view(&tree)).len(), 1, "another one was");
     keep(&leases, &Shares::of(&now).share(skill).expect("a share").source);
     let after = view(&tree);
-    assert_eq!((unbound(&after).len(), after.leased_keys(skill)), (0, vec!["GH_TOKEN".to_owned()]));
+    assert_eq!((unbound(&after).len(), after.leased(skill).keys), (0, vec!["GH_TOKEN".to_owned()]));
 }
 
 #[test]

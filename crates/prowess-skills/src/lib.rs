@@ -38,6 +38,7 @@
 //! | skill → environment | [`env::plan`] |
 
 mod budget;
+mod capabilities;
 mod catalog;
 mod command;
 mod discover;
@@ -65,6 +66,7 @@ mod tier;
 mod world;
 
 pub use budget::{Budget, Cut, SHORTEST, tokens};
+pub use capabilities::{Capabilities, UnknownPart};
 pub use catalog::{Broken, Catalog, Shadowed};
 pub use command::{Call, Command, MAX_NAME, RESERVED, commands, resolve, sanitize};
 pub use discover::{Candidate, Finding, MAX_LEVELS, Reach, discover};
@@ -72,7 +74,7 @@ pub use filter::{Filter, Filters};
 pub use frontmatter::{Document, Flaw};
 pub use gate::{Gate, Objection};
 pub use memory::{Identity, Memory, Place};
-pub use metadata::{BLOCKS, Capabilities, Metadata, Needs};
+pub use metadata::{BLOCKS, Metadata, Needs};
 pub use plugin::{MANIFEST, PluginPlaces, plugin_dirs};
 pub use probe::{declared_bins, probe, wanted_bins};
 pub use problem::{Position, Problem, ProblemKind, Severity};

@@ -6,6 +6,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::capabilities::Capabilities;
 use crate::frontmatter::yaml::plain_text;
 use crate::install::InstallSpec;
 use crate::text::trim;
@@ -26,24 +27,6 @@ pub struct Needs {
     pub env: Vec<String>,
     /// Configuration paths that must all be truthy.
     pub config: Vec<String>,
-}
-
-/// What a skill's commands use beyond the sandbox, as the skill declares it. A declaration gives nothing: the operator
-/// confirms it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Capabilities {
-    /// Hosts, each with its ports; without ports, those of the web.
-    pub network: Vec<(String, Vec<u16>)>,
-    /// Files and directories that are read.
-    pub reads: Vec<String>,
-    /// Files and directories that are changed.
-    pub writes: Vec<String>,
-    /// Variables whose values are secrets.
-    pub env: Vec<String>,
-    /// Unix sockets of services.
-    pub sockets: Vec<String>,
-    /// Whether something keeps running after a command has ended.
-    pub keeps_running: bool,
 }
 
 /// The manifest of a skill.
@@ -106,46 +89,6 @@ impl Metadata {
     }
 }
 
-impl Capabilities {
-    /// Reads `{network, filesystem: {reads, writes}, env, sockets, keepsRunning}`; nothing where a part has another form.
-    #[must_use]
-    pub fn read(value: &Value) -> Option<Self> {
-        let map = value.as_object()?;
-        let hosts = match map.get("network") {
-            None | Some(Value::Null) => Vec::new(),
-            Some(Value::Array(hosts)) => hosts.iter().map(host).collect::<Option<_>>()?,
-            Some(_) => return None,
-        };
-        let files = map.get("filesystem");
-        let keeps_running = match map.get("keepsRunning") {
-            None | Some(Value::Null) => false,
-            Some(value) => value.as_bool()?,
-        };
-        Some(Self {
-            network: hosts,
-            reads: strings(files.and_then(|files| files.get("reads")))?,
-            writes: strings(files.and_then(|files| files.get("writes")))?,
-            env: strings(map.get("env"))?,
-            sockets: strings(map.get("sockets"))?,
-            keeps_running,
-        })
-    }
-}
-
-/// `{host, ports?}`, or the host alone.
-fn host(value: &Value) -> Option<(String, Vec<u16>)> {
-    if let Value::String(host) = value {
-        return Some((host.clone(), Vec::new()));
-    }
-    let ports = match value.get("ports") {
-        None | Some(Value::Null) => Vec::new(),
-        Some(ports) => {
-            ports.as_array()?.iter().map(|port| u16::try_from(port.as_u64()?).ok()).collect::<Option<_>>()?
-        }
-    };
-    Some((value.get("host")?.as_str()?.to_owned(), ports))
-}
-
 impl Manifest {
     fn requires(&mut self, block: &Map<String, Value>) -> Needs {
         let requires = match block.get("requires") {
@@ -171,6 +114,8 @@ impl Manifest {
     fn capabilities(&mut self, block: &Map<String, Value>) -> Option<Capabilities> {
         let declared = block.get("capabilities").filter(|value| !value.is_null())?;
         let read = Capabilities::read(declared);
+        let unknown = Capabilities::unknown_parts(declared);
+        self.ignored.extend(unknown.iter().map(|part| format!("`capabilities.{}` {}", part.path, part.why())));
         if read.is_none() {
             self.ignored.push(
                 "`capabilities` is not a map of `network`, `filesystem`, `env`, `sockets` and `keepsRunning`"

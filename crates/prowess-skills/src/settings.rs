@@ -7,8 +7,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::capabilities::Capabilities;
 use crate::install::InstallPrefs;
-use crate::metadata::Capabilities;
 use crate::problem::{Problem, ProblemKind};
 use crate::secret::Secret;
 use crate::text::trim;
@@ -279,6 +279,10 @@ impl Reader<'_> {
         };
         let capabilities = Some(&entry["capabilities"]).filter(|value| !value.is_null()).and_then(|value| {
             let read = Capabilities::read(value);
+            for part in Capabilities::unknown_parts(value) {
+                let reason = format!("`{path}.capabilities.{}` {}", part.path, part.why());
+                self.problems.push(Problem::new(ProblemKind::Setting, self.file, reason, "correct it, or remove it"));
+            }
             if read.is_none() {
                 self.report(
                     &format!("{path}.capabilities"),
@@ -314,6 +318,13 @@ mod tests {
         assert_eq!(allow(json!([" "])), AllowBundled::All);
         assert_eq!(allow(json!(false)), AllowBundled::Nothing);
         assert_eq!(allow(json!([" a ", "a"])), AllowBundled::Only(["a".to_owned()].into()));
+    }
+
+    #[test]
+    fn a_misspelt_capability_is_reported() {
+        let capabilities = |value: Value| read(&json!({"entries": {"s": {"capabilities": value}}})).1;
+        assert_eq!(capabilities(json!({"network": ["a.example"], "env": ["KEY"]})), 0);
+        assert_eq!(capabilities(json!({"netwrok": ["a.example"], "filesystem": {"read": ["/x"]}})), 2);
     }
 
     #[test]

@@ -37,6 +37,23 @@ fn names_that_mislead_are_reported_everywhere() {
 }
 
 #[test]
+fn capabilities_are_shown_and_misspelt_ones_are_reported() {
+    let manifest =
+        "metadata: {openclaw: {capabilities: {network: [{host: a.example}], sockets: [/run/x.sock], netwrok: []}}}";
+    let home = prowess().skill("tool", "Tools.", manifest);
+    let told = home.run("skills explain tool").ok();
+    told.out_has("did you mean `network`?").out_has("reach a.example: its commands ask for it");
+    home.run("leases allow --skill tool --host a.example").ok();
+    home.run("config set skills.entries.tool.capabilities '{\"sockets\": [\"/run/x.sock\"], \"keeps_runing\": true}'")
+        .ok();
+    let told = home.run("skills explain tool").ok();
+    told.out_has("reach a.example: allowed by a lease").out_has("/run/x.sock: allowed in the settings");
+    home.run("skills check --all").out_has("capabilities.keeps_runing` is unknown; did you mean `keepsRunning`?");
+    home.run("doctor").out_has("did you mean `keepsRunning`?");
+    home.run("skills explain tool --json").ok().out_has("\"capabilities\"");
+}
+
+#[test]
 fn a_proposal_works_when_it_is_typed() {
     let text = "---\nname: acme\ndescription: Things.\n---\n```bash\ncurl -s -H \"Authorization: $ACME_API_KEY\" \
                 https://api.acme.io/v1/things\n```\n";

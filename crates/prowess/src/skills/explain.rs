@@ -110,6 +110,7 @@ fn story(view: &View, skill: &Skill) -> Story {
         prompt(skill, &snapshot, &view.budget()),
         command(view, skill, &objections),
         environment(view, skill),
+        capabilities(view, skill),
     ];
     let is_cut = snapshot.prompt().cut.dropped.iter().any(|name| name == skill.name.as_str());
     let outcome = match Standing::of(&objections) {
@@ -304,7 +305,7 @@ fn environment(view: &View, skill: &Skill) -> Stage {
     let config_env = view.config_env();
     let inputs = env::EnvInputs { config: &view.settings, config_env: &config_env, host: &view.world.env };
     let plan = env::plan(skill, inputs);
-    let (shares, leased) = (Shares::of(view), view.leased_keys(skill));
+    let (shares, leased) = (Shares::of(view), view.leased(skill).keys);
     let mut details = Vec::new();
     for (name, var) in &plan.vars {
         let line = format!("{} from {}", safe(name), var.layer.word());
@@ -329,6 +330,29 @@ fn environment(view: &View, skill: &Skill) -> Stage {
         details.push("no variables".to_owned());
     }
     Stage { name: "environment", passed: plan.refused.is_empty(), details }
+}
+
+/// What the skill declares that its commands use beyond the sandbox, and which of it they may use without a question.
+fn capabilities(view: &View, skill: &Skill) -> Stage {
+    let (declared, pinned) = Shares::of(view).declared(skill);
+    let leased = view.leased(skill);
+    let (beyond_leases, beyond_all) = (declared.beyond(&leased), declared.beyond(&leased.and(&pinned)));
+    let (unleased, asked) = (beyond_leases.phrases(), beyond_all.phrases());
+    let mut details: Vec<String> = Vec::new();
+    for phrase in declared.phrases() {
+        let standing = if asked.contains(&phrase) {
+            paint(WARN, "its commands ask for it")
+        } else if unleased.contains(&phrase) {
+            "allowed in the settings".to_owned()
+        } else {
+            "allowed by a lease".to_owned()
+        };
+        details.push(format!("{}: {standing}", safe(&phrase)));
+    }
+    if details.is_empty() {
+        details.push("declares nothing beyond the sandbox".to_owned());
+    }
+    Stage { name: "capabilities", passed: true, details }
 }
 
 /// The lines of the prompt that are about this skill.
