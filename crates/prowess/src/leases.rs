@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use prowess_exec::leases::{Holder, Leases};
 use prowess_host::{Context, Failure, View};
+use prowess_policy::env::{hijacks, is_inherited, is_valid_name};
 use prowess_policy::lease::{HeldLease, HostRule, Lease, Lifetime, Origin};
-use prowess_policy::{listed, shown};
+use prowess_policy::{listed, quote, shown};
 use serde_json::json;
 
 use crate::approvals::broken;
@@ -89,6 +90,9 @@ fn lease(args: &LeaseArgs, home: &Path) -> Result<Lease, Failure> {
         })
     });
     let paths = |paths: &[PathBuf]| paths.iter().map(|path| whole(path, home)).collect::<Result<Vec<_>, _>>();
+    for key in &args.key {
+        check_key(key)?;
+    }
     Ok(Lease {
         hosts: hosts.collect::<Result<_, _>>()?,
         reads: paths(&args.read)?,
@@ -97,6 +101,32 @@ fn lease(args: &LeaseArgs, home: &Path) -> Result<Lease, Failure> {
         keys: args.key.clone(),
         keeps_running: args.keeps_running,
     })
+}
+
+/// A key is the name of a variable that a skill's commands may get.
+fn check_key(key: &str) -> Result<(), Failure> {
+    let shown = shown(key);
+    if key.contains(['/', '~']) {
+        return Err(Failure::input(format!(
+            "`{shown}` is a path; a key is the name of a variable, such as GITHUB_TOKEN"
+        ))
+        .hint(format!("to let commands read the file: prowess leases allow --read {}", quote(key))));
+    }
+    if let Some((name, _)) = key.split_once('=') {
+        return Err(Failure::input(format!("`{shown}` has a value; a lease names the variable only")).hint(format!(
+            "use --key {}, and set the value with prowess config set skills.entries.NAME.env",
+            quote(name)
+        )));
+    }
+    if !is_valid_name(key) {
+        return Err(Failure::input(format!("`{shown}` is not the name of a variable"))
+            .hint("use letters, digits and underscores, such as GITHUB_TOKEN"));
+    }
+    if hijacks(key) || is_inherited(key) {
+        return Err(Failure::input(format!("`{shown}` is not a key: it steers programs, or every command has it"))
+            .hint("name the variable that holds the secret, such as GITHUB_TOKEN"));
+    }
+    Ok(())
 }
 
 /// The path without symlinks, as a command would reach it. What is not there yet may come.

@@ -163,6 +163,10 @@ fn leases_are_given_listed_and_revoked() {
     home.go("leases allow").code(2).err_has("nothing to allow").err_has("--host wttr.in");
     home.go("leases allow --host 'not a host'").code(1).err_has("is not a host");
     home.go("leases allow --host x.test --skill wether").code(1).err_has("did you mean `weather`");
+    home.go("leases allow --key ~/.ssh/id_rsa").code(1).err_has("is a path").err_has("--read '~/.ssh/id_rsa'");
+    home.go("leases allow --key PATH").code(1).err_has("is not a key");
+    home.go("leases allow --key TOKEN=x").code(1).err_has("names the variable only");
+    home.go("leases allow --key 'my key'").code(1).err_has("is not the name of a variable");
     home.go("leases allow --write ~").code(1).err_has("contains your settings and keys");
     home.go("leases allow --host wttr.in --skill weather")
         .ok()
