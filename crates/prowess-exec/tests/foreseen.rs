@@ -83,3 +83,11 @@ async fn files_outside_are_made_after_a_yes() {
     let refused = world.0.run("mv a.txt ~/moved.txt").await.text();
     assert!(refused.contains("no answer can allow that") && refused.contains("copy it with cp"), "{refused}");
 }
+
+#[tokio::test]
+async fn the_shells_own_commands_are_the_shells() {
+    let Some(world) = contained() else { return };
+    check(&world, "TZ=UTC printf '%(%Y)T\\n' 0", "1970", &[]).await;
+    check(&world, "sleep 20 & kill %1 && wait; echo ended", "ended", &[]).await;
+    check(&world, "x=5; printf -v y '%03d' $x; echo $y", "005", &[]).await;
+}

@@ -14,7 +14,16 @@ pub(super) enum Builtin {
     Other,
 }
 
-/// Further builtins that no program stands behind. Those that are programs too, such as `kill`, run as the program.
+/// Builtins that are programs, too. A rule for the program covers the builtin, which does no more: it starts nothing and
+/// knows the jobs and the variables of the shell.
+const PROGRAMS_TOO: &[&str] = &["echo", "kill", "printf"];
+
+/// Whether the shell does by itself what the program `token` does.
+pub(super) fn stands_in_for_program(token: &str) -> bool {
+    PROGRAMS_TOO.contains(&token)
+}
+
+/// Further builtins that no program stands behind.
 #[rustfmt::skip]
 const BARE: &[&str] = &[
     "bg", "break", "command", "continue", "dirs", "exec", "exit", "fg", "help", "history", "jobs", "logout", "return",
