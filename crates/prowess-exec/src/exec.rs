@@ -32,6 +32,7 @@ use crate::leases::{Holder, Leases};
 use crate::lookup::Disk;
 use crate::loopback::{SessionNetwork, SessionNetworks};
 use crate::made_files::MadeFiles;
+use crate::program_homes::program_homes;
 use crate::refusal::{Refusal, explained, not_run, refuse, remedies};
 use crate::remote::{Remote, check_here};
 use crate::rules::rules;
@@ -427,7 +428,7 @@ impl Exec {
         let grants = setting.grants();
         let expanded = |paths: &[PathBuf]| paths.iter().map(|path| expand(path, &setting.home)).collect::<Vec<_>>();
         // Whatever may run can be read, wherever a symlink on PATH leads.
-        let besides = setting.readable.iter().chain(programs).cloned();
+        let besides = setting.readable.iter().chain(programs).cloned().chain(program_homes(&path, &setting.home));
         let grants = Grants {
             read: expanded(&grants.read).into_iter().chain(besides).collect(),
             write: expanded(&grants.write),

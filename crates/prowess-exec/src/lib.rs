@@ -23,6 +23,7 @@ mod made_files;
 pub mod network;
 pub mod output;
 pub mod process_tool;
+mod program_homes;
 mod refusal;
 pub mod remote;
 mod repository;

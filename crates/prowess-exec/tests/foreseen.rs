@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use prowess_exec::sandbox::Survey;
 use prowess_policy::Answer;
 use prowess_policy::posture::Security;
-use world::{Asked, World, answering};
+use world::{Asked, World, answering, path_text, write};
 
 /// A world in which the sandbox decides and a person says yes to everything else, if this machine can do that.
 fn contained() -> Option<(World, Asked)> {
@@ -90,4 +90,19 @@ async fn the_shells_own_commands_are_the_shells() {
     check(&world, "TZ=UTC printf '%(%Y)T\\n' 0", "1970", &[]).await;
     check(&world, "sleep 20 & kill %1 && wait; echo ended", "ended", &[]).await;
     check(&world, "x=5; printf -v y '%03d' $x; echo $y", "005", &[]).await;
+}
+
+#[tokio::test]
+async fn the_shims_of_a_version_manager_find_their_programs() {
+    let Some((mut world, asked)) = contained() else { return };
+    let root = world.setting.home.join(".pyenv");
+    let shim = format!("#!/usr/bin/env bash\nexec \"{}/libexec/pyenv\" exec \"${{0##*/}}\" \"$@\"\n", path_text(&root));
+    write(&root.join("shims/tool"), &shim, 0o755);
+    let manager = format!("#!/bin/sh\nshift\nname=$1\nshift\nexec {}/versions/3/bin/$name \"$@\"\n", path_text(&root));
+    write(&root.join("libexec/pyenv"), &manager, 0o755);
+    write(&root.join("versions/3/bin/tool"), "#!/bin/sh\necho real $1\n", 0o755);
+    let path = format!("{}:/usr/bin:/bin", path_text(&root.join("shims")));
+    world.setting.host_env.retain(|(name, _)| name != "PATH");
+    world.setting.host_env.push(("PATH".to_owned(), path.into()));
+    check(&(world, asked), "tool x", "real x", &[]).await;
 }
