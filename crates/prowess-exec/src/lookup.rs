@@ -155,6 +155,10 @@ impl Lookup for Disk {
         path.symlink_metadata().is_ok()
     }
 
+    fn text(&self, path: &Path) -> Option<String> {
+        repository::read(path).and_then(|bytes| String::from_utf8(bytes).ok())
+    }
+
     fn is_dir(&self, path: &Path) -> bool {
         path.is_dir()
     }

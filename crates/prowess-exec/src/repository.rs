@@ -73,7 +73,8 @@ pub(crate) fn read_settings(path: &Path) -> Vec<GitSetting> {
     read(path).and_then(|text| parse_git_config(&text).ok()).unwrap_or_default()
 }
 
-fn read(path: &Path) -> Option<Vec<u8>> {
+/// The content of a small file.
+pub(crate) fn read(path: &Path) -> Option<Vec<u8>> {
     // Asked before it is opened: opening a pipe would wait for somebody to write to it.
     std::fs::metadata(path).ok().filter(|meta| meta.is_file() && meta.len() <= MAX_BYTES)?;
     let mut text = Vec::new();

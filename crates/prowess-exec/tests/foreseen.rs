@@ -28,12 +28,12 @@ fn contained() -> Option<(World, Asked)> {
 
 /// Runs `command` and compares the end of its output, and the paths that it asked to change.
 async fn check((world, asked): &(World, Asked), command: &str, output: &str, changes: &[&str]) {
-    asked.lock().unwrap().clear();
+    asked.lock().expect("a list").clear();
     let result = world.run(command).await.text();
     assert!(result.ends_with(output), "{command}: {result}");
     let root = world.root();
     let expected: Vec<String> = changes.iter().map(|path| format!("change {}", root.join(path).display())).collect();
-    assert_eq!(asked.lock().unwrap().concat(), expected, "{command}");
+    assert_eq!(asked.lock().expect("a list").concat(), expected, "{command}");
 }
 
 #[tokio::test]

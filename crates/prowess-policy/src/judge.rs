@@ -221,14 +221,16 @@ impl Rules {
             (_, Ask::Always) => objections.push(Objection::AlwaysAsk),
             (_, Ask::Off | Ask::OnMiss) => {}
         }
-        let wants = wants(&segments, &objections, (&request.binding.cwd.path, &self.ground, lookup));
+        let wants = wants(&segments, &objections, (&request.binding, &self.ground, lookup));
         let mut lacks = lacks(&wants.of_programs, &self.ground, lookup);
         // What a command leaves running stays in the sandbox and ends with it; only a skill that says so needs more.
         lacks.keeps_running &= self.ground.declared.keeps_running;
         match (self.posture.security, self.posture.ask) {
             (Security::Contained, _) => {
                 let missing = missing_program(&segments).filter(|_| wants.lease != wants.of_programs);
-                contain(&mut segments, &mut objections, &lacks);
+                // Where no answer helps, there is nothing to ask for.
+                let asked = if wants.refused.is_empty() { lacks.clone() } else { Lease::default() };
+                contain(&mut segments, &mut objections, &asked);
                 objections.extend(missing.map(Objection::NotFound));
                 objections.extend(wants.refused.into_iter().map(Objection::Unleasable));
             }

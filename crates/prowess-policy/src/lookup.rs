@@ -102,6 +102,12 @@ pub trait Lookup {
         true
     }
 
+    /// The text of a small file. The same holds for it.
+    fn text(&self, path: &Path) -> Option<String> {
+        let _ = path;
+        None
+    }
+
     /// Whether there is a directory at `path`. The same holds for it.
     fn is_dir(&self, path: &Path) -> bool {
         let _ = path;

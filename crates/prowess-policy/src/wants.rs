@@ -5,6 +5,7 @@
 
 mod git;
 mod hosts;
+mod kube;
 mod paths;
 mod place;
 mod places;
@@ -16,8 +17,9 @@ use std::path::{Path, PathBuf};
 use crate::judge::{Judged, Objection};
 use crate::lease::{HostRule, Lease};
 use crate::lookup::Lookup;
+use crate::permit::Binding;
 use crate::protected::{GIT_PROTECTED, Protection};
-use crate::script::DoubtKind;
+use crate::script::{DoubtKind, quote};
 use git::GitCall;
 use hosts::{host_and_port, login, option, plain, remote_path, rule, url_host, urls_in};
 use paths::{Makes, PathUse};
@@ -98,15 +100,16 @@ pub(crate) struct Wants {
     pub(crate) refused: Vec<Unleasable>,
 }
 
-/// What a command of these segments, in `cwd`, wants beyond the sandbox.
+/// What the command of `binding`, which has these segments, wants beyond the sandbox.
 pub(crate) fn wants(
     segments: &[Judged],
     objections: &[Objection],
-    (cwd, ground, lookup): (&Path, &Ground, &dyn Lookup),
+    (binding, ground, lookup): (&Binding, &Ground, &dyn Lookup),
 ) -> Wants {
+    let (cwd, command) = (binding.cwd.path.as_path(), binding.command.as_str());
     let mut wants = Wants::default();
     for (segment, place) in segments.iter().zip(places(segments, objections, (cwd, &ground.home))) {
-        let reader = Reader { segment, cwd: &place, ground, lookup };
+        let reader = Reader { command, segment, cwd: &place, ground, lookup };
         let mut found = reader.read();
         if place != cwd {
             reader.moved(&mut found);
@@ -117,6 +120,9 @@ pub(crate) fn wants(
             wants.creates.extend(found.creates);
             wants.refused.extend(found.refused);
         }
+    }
+    if let [only] = segments {
+        wants.refused.extend(never(only, command, ground));
     }
     let in_background = |one: &Objection| matches!(one, Objection::Doubt(doubt) if doubt.kind == DoubtKind::Background);
     let keeps_running = objections.iter().any(in_background);
@@ -157,6 +163,30 @@ pub(crate) fn lacks(wanted: &Lease, ground: &Ground, lookup: &dyn Lookup) -> Lea
     rest
 }
 
+/// Why a program cannot work in the sandbox, whatever is allowed. As a part of a longer command it runs and says so itself.
+fn never(segment: &Judged, command: &str, ground: &Ground) -> Option<Unleasable> {
+    let (program, args) = segment.argv.split_first()?;
+    // What starts another program, such as `sudo`, counts as itself.
+    let name =
+        segment.wrappers.iter().map(|name| base(name)).find(|name| *name == "sudo").unwrap_or_else(|| base(program));
+    let first = plain(args, &[]).next().unwrap_or_default();
+    let is_it = |(programs, verbs, _): &&(&[&str], &[&str], &str)| {
+        programs.contains(&name) && (verbs.is_empty() || verbs.contains(&first))
+    };
+    let asks_for_help = args.iter().any(|word| matches!(word.as_str(), "--help" | "--version" | "-V"));
+    if asks_for_help {
+        return None;
+    }
+    if let Some((_, _, why)) = table::NEVER.iter().find(is_it) {
+        return Some(Unleasable::new(why, "run it yourself, in a terminal".to_owned()));
+    }
+    let needs_network = table::NEED_NETWORK.contains(&name) && !ground.open_network;
+    needs_network.then(|| {
+        let why = "it speaks to the network directly, and the sandbox has only a proxy";
+        Unleasable::new(why, format!("prowess exec run --network -- {}", quote(command)))
+    })
+}
+
 /// Whether a run that may change `given` may change `path`.
 fn covers(given: &Path, path: &Path, ground: &Ground, lookup: &dyn Lookup) -> bool {
     path.starts_with(given) && ground.protected_part(given, path, lookup).is_none()
@@ -172,6 +202,8 @@ struct Found {
 
 /// One simple command.
 struct Reader<'a> {
+    /// The whole command.
+    command: &'a str,
     segment: &'a Judged,
     cwd: &'a Path,
     ground: &'a Ground,
@@ -230,12 +262,14 @@ impl Reader<'_> {
         let mut hosts: Vec<HostRule> = fact.hosts.iter().filter_map(|host| host.parse().ok()).collect();
         hosts.extend(match fact.finds {
             Finds::Nothing => Vec::new(),
-            Finds::Urls => plain(args, fact.values).filter_map(|word| url_host(word, "http")).collect(),
+            Finds::Urls => self.urls(args, fact.values),
             Finds::Login(port) => login(args, fact.values, port).into_iter().collect(),
             Finds::HostAndPort => host_and_port(args, fact.values).into_iter().collect(),
             Finds::RemotePath(port) => remote_path(args, fact.values, port).into_iter().collect(),
             Finds::UrlsInCode => args.iter().flat_map(|word| urls_in(word)).collect(),
-            Finds::Option(flags, port) => {
+            Finds::Kubeconfig => self.kube_server(args).into_iter().collect(),
+            Finds::Option(flags, port, port_flags) => {
+                let port = option(args, port_flags).and_then(|port| port.parse().ok()).unwrap_or(port);
                 let given = option(args, flags).and_then(|host| rule(host, port));
                 let urls = args.iter().filter(|word| word.contains("://")).filter_map(|word| url_host(word, "http"));
                 given.into_iter().chain(urls).collect()
@@ -257,6 +291,21 @@ impl Reader<'_> {
             sockets: sockets.collect(),
             ..Lease::default()
         }
+    }
+
+    /// The hosts of web addresses among the words. If a variable stands for one, those of all addresses in the command.
+    fn urls(&self, args: &[String], values: &[&str]) -> Vec<HostRule> {
+        let named: Vec<HostRule> = plain(args, values).filter_map(|word| url_host(word, "http")).collect();
+        let is_dynamic = || plain(args, values).any(|word| word.trim_start_matches('"').starts_with('$'));
+        if named.is_empty() && is_dynamic() { urls_in(self.command) } else { named }
+    }
+
+    /// The server that the operator's settings for kubectl name.
+    fn kube_server(&self, args: &[String]) -> Option<HostRule> {
+        let given = option(args, &["--kubeconfig"]).and_then(|file| self.resolve_in(self.cwd, file));
+        let file = given.unwrap_or_else(|| self.ground.home.join(".kube/config"));
+        let context = option(args, &["--context", "--kube-context"]);
+        kube::server(&self.lookup.text(&file)?, context).and_then(|url| url_host(&url, "https"))
     }
 
     fn redirections(&self) -> Found {
@@ -312,7 +361,7 @@ impl Reader<'_> {
             found.lease.writes.extend(self.ground.protected_part(root, &path, self.lookup));
             return;
         }
-        let Some(path) = self.outside(dir, word, &self.ground.writable) else { return };
+        let Some(path) = self.outside(dir, word, &[]) else { return };
         let mut given = self.ground.held.writes.iter();
         if let Some(part) = given.find_map(|given| self.ground.protected_part(given, &path, self.lookup)) {
             found.lease.writes.push(part);
@@ -333,6 +382,7 @@ impl Reader<'_> {
     fn outside(&self, dir: &Path, word: &str, allowed: &[PathBuf]) -> Option<PathBuf> {
         let path = self.resolve_in(dir, word)?;
         let is_allowed = allowed.iter().any(|place| path.starts_with(place) || place.starts_with(&path));
+        let is_allowed = is_allowed && !self.ground.hidden.iter().any(|hidden| path.starts_with(hidden));
         let is_inert = path.starts_with("/dev") || path.starts_with("/proc");
         (!is_allowed && !is_inert && !self.ground.is_own_tmp(&path) && self.is_possible(&path)).then_some(path)
     }

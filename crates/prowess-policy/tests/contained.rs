@@ -52,6 +52,12 @@ impl Lookup for WithGit {
         None
     }
 
+    fn text(&self, path: &Path) -> Option<String> {
+        let config = "clusters:\n- cluster:\n    server: https://k8s.example:6443\n  name: c\ncontexts:\n- context:\n    cluster: c\n  \
+            name: x\ncurrent-context: x\n";
+        (path == Path::new("/home/me/.kube/config")).then(|| config.to_owned())
+    }
+
     fn is_dir(&self, path: &Path) -> bool {
         self.exists(path) && !path.ends_with("file")
     }
@@ -254,6 +260,11 @@ fn what_needs_no_network_is_not_asked_about() {
         ("psql -c 'select 1'", &["connect to the socket /var/run/postgresql/.s.PGSQL.5432"]),
         ("redis-cli ping", &["reach 127.0.0.1:6379"]),
         ("nc example.com 25", &["reach example.com:25"]),
+        ("redis-cli -h cache.example.com -p 6380 get k", &["reach cache.example.com:6380"]),
+        ("for u in https://a.example https://b.example; do curl \"$u\"; done", &["reach a.example", "reach b.example"]),
+        ("kubectl get pods", &["reach k8s.example:6443", "read /home/me/.kube"]),
+        ("du -sh ~/src/*", &["read /home/me/src"]),
+        ("cat /etc/shadow", &["read /etc/shadow"]),
         ("openssl s_client -connect example.com:993", &["reach example.com:993"]),
         (
             "curl --unix-socket /run/x.sock http://localhost/y",
@@ -306,12 +317,19 @@ fn what_no_answer_can_give_is_refused_at_once() {
         ("mv a.txt ~/new.txt", "copy it with cp, which changes the file only, and remove the original"),
         ("sed -i s/a/b/ ~/file", "write it in the workspace, and copy it to /home/me/file with cp"),
         ("cp -r conf /etc/file", "write it in the workspace, and copy it to /etc/file with cp"),
+        ("rm -rf ~/*", "name the file or directory in it"),
+        ("sudo apt install jq", "run it yourself, in a terminal"),
+        ("apt-get install -y jq", "run it yourself, in a terminal"),
+        ("ping -c 1 example.com", "run it yourself, in a terminal"),
+        ("dig example.com", "prowess exec run --network -- 'dig example.com'"),
         ("touch /usr/x", "run it yourself, with the permission it needs"),
     ];
     for (command, remedy) in table {
         let judgment = judge(&contained(Lease::default()), command);
-        assert_eq!((judgment.verdict(), judgment.remedies()), (Verdict::Deny, vec![remedy.to_owned()]), "{command}");
+        assert_eq!(judgment.verdict(), Verdict::Deny, "{command}");
+        assert!(judgment.remedies().contains(&remedy.to_owned()), "{command}: {:?}", judgment.remedies());
     }
+    assert_eq!(check("sudo -n true || ping -c 1 x.example; ping --help").0, Verdict::Allow, "the programs say so");
 }
 
 #[test]

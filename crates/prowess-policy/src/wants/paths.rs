@@ -39,6 +39,8 @@ enum Operands {
     ChangeAfterFirst(Makes),
     /// The last one is where it writes, the others are read.
     Copy(Makes),
+    /// The last one is where it writes, the others are text.
+    LastChanges(Makes),
     /// The first one is where it writes, the others are read.
     Into(Makes),
     /// The first one is where it writes, the others are text.
@@ -94,7 +96,7 @@ static FACTS: &[PathFact] = &[
     operands(&["mv"], Operands::Change(Makes::Name)),
     PathFact { outputs: &["-t", "--target-directory"], makes: Makes::Nothing, ..operands(&["cp"], Operands::Copy(Makes::File)) },
     PathFact { values: &["-m", "-o", "-g", "--mode"], outputs: &["-t", "--target-directory"], makes: Makes::Dir, ..operands(&["install"], Operands::Copy(Makes::Name)) },
-    PathFact { outputs: &["-t", "--target-directory"], makes: Makes::Dir, ..operands(&["ln"], Operands::Copy(Makes::Name)) },
+    PathFact { outputs: &["-t", "--target-directory"], makes: Makes::Dir, ..operands(&["ln"], Operands::LastChanges(Makes::Name)) },
     PathFact { values: &["-e", "--rsh", "--exclude", "--include"], ..operands(&["rsync"], Operands::Copy(Makes::Dir)) },
     PathFact { values: &["-i", "-P", "-o", "-F", "-J", "-l", "-c"], ..operands(&["scp"], Operands::Copy(Makes::File)) },
     PathFact { values: &["-i", "-x"], ..operands(&["zip"], Operands::Into(Makes::Name)) },
@@ -146,24 +148,19 @@ pub(super) fn paths<'a>(name: &str, args: &'a [String]) -> Vec<(&'a str, PathUse
         Operands::Change(_) if to_output => Operands::Read,
         Operands::Copy(_) if is_recursive => Operands::Copy(Makes::Name),
         // What the option names is where it goes.
-        Operands::Copy(_) if !used.is_empty() && matches!(name, "cp" | "install" | "ln") => Operands::Read,
+        Operands::Copy(_) if !used.is_empty() && matches!(name, "cp" | "install") => Operands::Read,
         other => other,
     };
     let has_pattern = args.iter().any(|word| matches!(word.as_str(), "-e" | "-f" | "--from-file" | "--expression"));
     let last = rest.len().saturating_sub(1);
     for (at, word) in rest.into_iter().enumerate() {
         let does = match operands {
-            Operands::Text => continue,
-            Operands::Read => PathUse::Reads,
-            Operands::AfterPattern if at == 0 && !has_pattern => continue,
-            Operands::AfterPattern => PathUse::Reads,
-            Operands::Change(makes) => PathUse::Changes(makes),
-            Operands::ChangeAfterFirst(_) if at == 0 && !has_pattern => continue,
-            Operands::ChangeAfterFirst(makes) => PathUse::Changes(makes),
-            Operands::Copy(makes) if at == last => PathUse::Changes(makes),
+            Operands::AfterPattern | Operands::ChangeAfterFirst(_) if at == 0 && !has_pattern => continue,
+            Operands::Copy(makes) | Operands::LastChanges(makes) if at == last => PathUse::Changes(makes),
             Operands::Into(makes) | Operands::IntoThenText(makes) if at == 0 => PathUse::Changes(makes),
-            Operands::IntoThenText(_) => continue,
-            Operands::Copy(_) | Operands::Into(_) => PathUse::Reads,
+            Operands::Change(makes) | Operands::ChangeAfterFirst(makes) => PathUse::Changes(makes),
+            Operands::Read | Operands::AfterPattern | Operands::Copy(_) | Operands::Into(_) => PathUse::Reads,
+            Operands::Text | Operands::LastChanges(_) | Operands::IntoThenText(_) => continue,
         };
         used.push((word, does));
     }
@@ -327,6 +324,7 @@ mod tests {
             ("cargo new ~/x", &["!!~/x"]),
             ("gzip -c ~/x", &["~/x"]),
             ("jq . ~/x", &["~/x"]),
+            ("ln -s ../shared/x y", &["!!y"]),
         ];
         for (command, expected) in table {
             assert_eq!(check(command), *expected, "{command}");

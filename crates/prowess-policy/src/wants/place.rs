@@ -18,11 +18,11 @@ pub(super) struct OpenPlace {
     pub(super) made: Option<PathBuf>,
 }
 
-/// Something that a command would change and that no answer can open to it.
+/// Something that a command needs and that no answer can give it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unleasable {
-    /// What it would change.
-    pub path: PathBuf,
+    /// What it would change, if it is that.
+    pub path: Option<PathBuf>,
     /// Why it stays closed.
     pub why: &'static str,
     /// What to do instead.
@@ -31,7 +31,17 @@ pub struct Unleasable {
 
 impl fmt::Display for Unleasable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "it would change {}, and no answer can allow that: {}", self.path.display(), self.why)
+        match &self.path {
+            Some(path) => write!(f, "it would change {}, and no answer can allow that: {}", path.display(), self.why),
+            None => write!(f, "it cannot work here, whatever you allow: {}", self.why),
+        }
+    }
+}
+
+impl Unleasable {
+    /// A program that cannot work in the sandbox.
+    pub(super) fn new(why: &'static str, remedy: String) -> Self {
+        Self { path: None, why, remedy }
     }
 }
 
@@ -40,6 +50,10 @@ impl Reader<'_> {
     pub(super) fn place_for(&self, path: PathBuf, makes: Makes) -> Result<OpenPlace, Unleasable> {
         let parent = path.parent().unwrap_or(&path).to_owned();
         let is_there = self.lookup.exists(&path);
+        if self.ground.home.starts_with(&path) {
+            let why = "a home is never opened as a whole";
+            return Err(Unleasable { path: Some(path), why, remedy: "name the file or directory in it".to_owned() });
+        }
         let place = match makes {
             Makes::Name if !(is_there && self.lookup.is_dir(&path)) => {
                 self.check_whole(&path, &parent)?;
@@ -56,7 +70,11 @@ impl Reader<'_> {
         };
         if !self.lookup.can_change(&self.first_there(&place.open)) {
             let why = "you have no permission to change it, and a command has no more than you";
-            return Err(Unleasable { path, why, remedy: "run it yourself, with the permission it needs".to_owned() });
+            return Err(Unleasable {
+                path: Some(path),
+                why,
+                remedy: "run it yourself, with the permission it needs".to_owned(),
+            });
         }
         Ok(place)
     }
@@ -77,7 +95,7 @@ impl Reader<'_> {
             "mv" => "copy it with cp, which changes the file only, and remove the original".to_owned(),
             _ => format!("write it in the workspace, and copy it to {shown} with cp"),
         };
-        Err(Unleasable { path: path.to_owned(), why, remedy })
+        Err(Unleasable { path: Some(path.to_owned()), why, remedy })
     }
 
     /// The nearest of `path` and the directories around it that is there.

@@ -68,16 +68,24 @@ fn destination(words: &[String], place: &Path, home: &Path) -> Option<PathBuf> {
 pub(super) fn resolve(word: &str, dir: &Path, home: &Path) -> Option<PathBuf> {
     let word = word.trim_matches(['"', '\'']);
     let below_home = ["~", "$HOME", "${HOME}"].iter().find_map(|home| word.strip_prefix(home));
-    let rest = below_home.unwrap_or(word);
-    if rest.contains(['$', '`', '*', '?', '{', '\n']) {
+    let rest = before_pattern(below_home.unwrap_or(word));
+    if rest.contains(['$', '`', '\n']) {
         return None;
     }
     let path = match below_home {
-        Some("") => home.to_owned(),
-        Some(rest) => home.join(rest.trim_start_matches('"').strip_prefix('/')?),
-        None => dir.join(word),
+        Some(_) if rest.is_empty() => home.to_owned(),
+        Some(_) => home.join(rest.trim_start_matches('"').strip_prefix('/')?),
+        None => dir.join(rest),
     };
     Some(lexical(&path))
+}
+
+/// The directory in which a pattern such as `~/src/*.rs` finds files, or the word itself.
+fn before_pattern(word: &str) -> &str {
+    match word.find(['*', '?', '[', '{']) {
+        Some(at) => word[..at].rfind('/').map_or("", |slash| &word[..slash.max(1)]),
+        None => word,
+    }
 }
 
 /// `path` without `.` and `..`, as far as its text tells.

@@ -15,8 +15,10 @@ pub(super) enum Finds {
     UrlsInCode,
     /// The first two plain words are a host and a port.
     HostAndPort,
-    /// One of these options names the host, at this port.
-    Option(&'static [&'static str], u16),
+    /// One of these options names the host, at this port, or at the one that one of the others names.
+    Option(&'static [&'static str], u16, &'static [&'static str]),
+    /// The settings of kubectl name it.
+    Kubeconfig,
 }
 
 /// What some programs want.
@@ -94,8 +96,13 @@ const fn urls(programs: &'static [&'static str], values: &'static [&'static str]
     Fact { programs, finds: Finds::Urls, values, ..NONE }
 }
 
-const fn server(programs: &'static [&'static str], names: &'static [&'static str], port: u16) -> Fact {
-    Fact { programs, finds: Finds::Option(names, port), ..NONE }
+const fn server(
+    programs: &'static [&'static str],
+    names: &'static [&'static str],
+    port: u16,
+    port_names: &'static [&'static str],
+) -> Fact {
+    Fact { programs, finds: Finds::Option(names, port, port_names), ..NONE }
 }
 
 const NPM: &[&str] = &["registry.npmjs.org"];
@@ -217,11 +224,11 @@ pub(super) static FACTS: &[Fact] = &[
     Fact { programs: &["ssh", "sftp", "mosh", "ssh-copy-id"], finds: Finds::Login(22), values: SSH_VALUES, reads: &["~/.ssh"], ..NONE },
     Fact { programs: &["scp", "rsync"], finds: Finds::RemotePath(22), values: SSH_VALUES, reads: &["~/.ssh"], ..NONE },
     Fact { programs: &["nc", "ncat", "netcat", "telnet"], finds: Finds::HostAndPort, values: &["-w", "-p", "-s", "-i", "-x", "-X"], stays: &["-l", "-lp", "-lk"], ..NONE },
-    Fact { own_sockets: &["/var/run/postgresql/.s.PGSQL.5432"], logins: &["~/.pgpass"], ..server(&["psql", "pg_dump", "pg_restore", "createdb", "dropdb"], &["--host", "-h"], 5432) },
-    Fact { own_sockets: &["/var/run/mysqld/mysqld.sock"], logins: &["~/.my.cnf"], ..server(&["mysql", "mysqldump", "mariadb"], &["--host", "-h"], 3306) },
-    Fact { otherwise: &["127.0.0.1:6379"], ..server(&["redis-cli"], &["-h"], 6379) },
+    Fact { own_sockets: &["/var/run/postgresql/.s.PGSQL.5432"], logins: &["~/.pgpass"], ..server(&["psql", "pg_dump", "pg_restore", "createdb", "dropdb"], &["--host", "-h"], 5432, &["--port", "-p"]) },
+    Fact { own_sockets: &["/var/run/mysqld/mysqld.sock"], logins: &["~/.my.cnf"], ..server(&["mysql", "mysqldump", "mariadb"], &["--host", "-h"], 3306, &["--port", "-P"]) },
+    Fact { otherwise: &["127.0.0.1:6379"], ..server(&["redis-cli"], &["-h"], 6379, &["-p"]) },
     Fact { otherwise: &["127.0.0.1:27017"], ..urls(&["mongosh", "mongo"], &["--eval", "--file"]) },
-    server(&["openssl"], &["-connect"], 443),
+    server(&["openssl"], &["-connect"], 443, &[]),
     Fact { values: NPM_VALUES, ..fixed(&["yarn"], &["", "install", "add", "up", "upgrade", "dlx", "create", "npm", "outdated", "audit", "info", "publish", "global add", "workspace * add", "set version"], NPM) },
     Fact { values: NPM_VALUES, stays: &["--no"], ..fixed(&["npm"], &["install", "i", "in", "ci", "clean-install", "install-test", "it", "add", "update", "up", "upgrade", "view", "info", "show", "search", "publish", "unpublish", "audit", "outdated", "login", "logout", "whoami", "create", "init *", "exec", "x", "ping", "dist-tag", "owner", "deprecate", "doctor"], NPM) },
     Fact { values: NPM_VALUES, ..fixed(&["pnpm"], &["install", "i", "add", "update", "up", "upgrade", "view", "info", "search", "publish", "audit", "outdated", "login", "create", "dlx", "fetch", "import"], NPM) },
@@ -271,16 +278,30 @@ pub(super) static FACTS: &[Fact] = &[
     fixed(&["apk"], &["add", "update", "upgrade", "fetch"], &["dl-cdn.alpinelinux.org"]),
     fixed(&["dnf", "yum"], &["install", "update", "upgrade", "download"], &["mirrors.fedoraproject.org"]),
     fixed(&["pacman"], &["-S", "-Sy", "-Syu"], &["geo.mirror.pkgbuild.com"]),
+    Fact { programs: &["ansible", "ansible-playbook"], reads: &["~/.ssh"], ..NONE },
     Fact { programs: &["crontab"], reads: &["/var/spool/cron"], ..NONE },
     Fact { programs: &["python", "python3", "node", "ruby", "perl", "php", "deno", "bun", "osascript"], finds: Finds::UrlsInCode, ..NONE },
     Fact { programs: &["docker", "docker-compose"], local: &["compose config", "compose version", "config", "completion", "context", "buildx version"], sockets: &["/var/run/docker.sock"], ..NONE },
-    Fact { programs: &["kubectl", "k9s", "kubectx", "kubens", "stern"], local: &["kustomize", "completion"], stays: &["--client", "--dry-run=client"], reads: &["~/.kube"], ..NONE },
-    Fact { programs: &["helm"], local: &["template", "lint", "create", "package", "version", "completion", "show", "dependency list"], reads: &["~/.kube"], ..NONE },
-    Fact { programs: &["systemctl", "journalctl", "loginctl", "hostnamectl", "timedatectl", "localectl"], sockets: DBUS, ..NONE },
+    Fact { programs: &["kubectl", "k9s", "kubectx", "kubens", "stern"], local: &["kustomize", "completion"], stays: &["--client", "--dry-run=client"], finds: Finds::Kubeconfig, reads: &["~/.kube"], ..NONE },
+    Fact { programs: &["helm"], local: &["template", "lint", "create", "package", "version", "completion", "show", "dependency list"], finds: Finds::Kubeconfig, reads: &["~/.kube"], ..NONE },
+    Fact { programs: &["systemctl", "service", "journalctl", "loginctl", "hostnamectl", "timedatectl", "localectl"], sockets: DBUS, ..NONE },
 ];
 
 /// Programs that start a package's program, and fetch it only if it is not installed.
 pub(super) const PACKAGE_LAUNCHERS: &[&str] = &["npx", "bunx", "pnpx"];
+
+/// Programs that need what no answer can give, and why.
+#[rustfmt::skip]
+pub(super) const NEVER: &[(&[&str], &[&str], &str)] = &[
+    (&["sudo", "su", "doas", "pkexec", "runuser"], &[], "a command in the sandbox cannot become another user"),
+    (&["mount", "umount", "insmod", "modprobe", "reboot", "shutdown"], &[], "a command in the sandbox cannot change the system"),
+    (&["arping", "mtr", "nmap", "ping", "ping6", "tracepath", "traceroute"], &[], "it sends packets of its own making, and a command in the sandbox cannot"),
+    (&["podman", "buildah"], &[], "it makes containers of its own, and a command in the sandbox cannot"),
+    (&["apt", "apt-get", "apk", "dnf", "yum"], &["install", "update", "upgrade", "full-upgrade", "dist-upgrade", "remove", "purge", "autoremove", "add", "del"], "it changes the system's own directories, which are never opened to a command"),
+];
+
+/// Programs that use other protocols than the proxy knows, so that a lease for a host does not help them.
+pub(super) const NEED_NETWORK: &[&str] = &["dig", "drill", "host", "nslookup", "whois"];
 
 /// Programs that only look at the directory they run in.
 #[rustfmt::skip]
