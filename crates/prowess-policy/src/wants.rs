@@ -239,6 +239,10 @@ impl Reader<'_> {
     /// Notes the directory that a `cd` before it led to, if that is outside.
     fn moved(&self, found: &mut Found) {
         let Some((program, args)) = self.segment.argv.split_first() else { return };
+        // In a directory of the system most programs only look around.
+        if self.ground.readable.iter().any(|place| self.cwd.starts_with(place)) {
+            return;
+        }
         let place = self.cwd.to_string_lossy();
         let looks = match base(program) {
             "cd" | "pushd" => return,

@@ -136,6 +136,7 @@ fn what_stays_in_the_sandbox_runs_without_a_question() {
         // What the session serves itself, or may serve: the proxy asks if it does not.
         "curl http://localhost:3000/ http://127.0.0.1:3000/",
         "python3 -m http.server & sleep 1; curl http://localhost:8000/",
+        "cd /usr/share && python3 -c 'print(1)'",
     ];
     for command in commands {
         assert_eq!(check(command), (Verdict::Allow, vec![]), "{command}");
