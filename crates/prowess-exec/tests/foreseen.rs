@@ -93,6 +93,18 @@ async fn the_shells_own_commands_are_the_shells() {
 }
 
 #[tokio::test]
+async fn programs_have_a_place_for_what_they_keep() {
+    let Some(world) = contained() else { return };
+    check(&world, "mkdir -p \"$XDG_CACHE_HOME/x\" && echo kept > \"$XDG_CACHE_HOME/x/y\" && echo made", "made", &[])
+        .await;
+    check(&world, "cat \"$XDG_CACHE_HOME/x/y\"", "kept", &[]).await;
+    if PathBuf::from("/usr/bin/go").exists() {
+        let build = "go mod init x 2>/dev/null && printf 'package main\nfunc main() { println(1) }\n' > main.go && go run . 2>&1";
+        check(&world, build, "1", &[]).await;
+    }
+}
+
+#[tokio::test]
 async fn the_shims_of_a_version_manager_find_their_programs() {
     let Some((mut world, asked)) = contained() else { return };
     let root = world.setting.home.join(".pyenv");

@@ -37,6 +37,20 @@ const VARIABLES: &[(&str, &str)] = &[
     ("VISUAL", NO_EDITOR),
 ];
 
+/// Where programs keep what they could make or fetch again. The home is out of reach in a sandbox, and some of them do not
+/// start without such a directory; `/tmp` is the conversation's own.
+const CACHES: &[(&str, &str)] =
+    &[("XDG_CACHE_HOME", "/tmp/.cache"), ("npm_config_cache", "/tmp/.npm"), ("npm_config_store_dir", "/tmp/.pnpm")];
+
+/// Programs that look for news of themselves whatever they are asked to do. Nobody wants to be asked about that.
+#[rustfmt::skip]
+const NO_NEWS: &[(&str, &str)] = &[
+    ("CHECKPOINT_DISABLE", "1"), ("DOTNET_CLI_TELEMETRY_OPTOUT", "1"), ("DO_NOT_TRACK", "1"),
+    ("GH_NO_UPDATE_NOTIFIER", "1"), ("HOMEBREW_NO_AUTO_UPDATE", "1"), ("NEXT_TELEMETRY_DISABLED", "1"),
+    ("NO_UPDATE_NOTIFIER", "1"), ("PIP_DISABLE_PIP_VERSION_CHECK", "1"), ("npm_config_fund", "false"),
+    ("npm_config_update_notifier", "false"),
+];
+
 /// Settings of git that name a program, with one that starts nothing or git's own.
 const GIT: &[(&str, &str)] = &[
     // A repository may not be written to where its settings are protected; a new branch needs no such entry.
@@ -80,9 +94,10 @@ const DRIVERS: &[(&str, &str, &str)] = &[
 /// The most settings of a repository that are overridden.
 const MAX_OVERRIDES: usize = 200;
 
-/// Variables under which editors and pagers do not start.
+/// Variables under which editors and pagers do not start, caches are within reach, and no program looks for news.
 pub fn quiet_variables() -> impl Iterator<Item = (String, String)> {
-    VARIABLES.iter().map(|&(name, value)| (name.to_owned(), value.to_owned()))
+    let all = VARIABLES.iter().chain(CACHES).chain(NO_NEWS);
+    all.map(|&(name, value)| (name.to_owned(), value.to_owned()))
 }
 
 /// Git's settings under which it starts no program that a file names. `repository` is what the repository's own file
@@ -186,8 +201,8 @@ mod tests {
 
     #[test]
     fn nobody_else_may_set_these_names() {
-        let names = quiet_variables().map(|(name, _)| name).chain(["GIT_CONFIG_COUNT".to_owned()]);
-        let free: Vec<String> = names.filter(|name| !crate::env::hijacks(name)).collect();
+        let names = VARIABLES.iter().map(|(name, _)| *name).chain(["GIT_CONFIG_COUNT"]);
+        let free: Vec<&str> = names.filter(|name| !crate::env::hijacks(name)).collect();
         // What these hold comes last, so a caller's word has no effect.
         assert_eq!(free, ["GIT_MERGE_AUTOEDIT", "GIT_TERMINAL_PROMPT", "KUBE_EDITOR", "SYSTEMD_EDITOR"]);
     }
