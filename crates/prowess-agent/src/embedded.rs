@@ -59,17 +59,23 @@ pub enum Foreseen {
     Runs,
     /// A person would be asked first: what it would do beyond the sandbox, in words, as far as that is known.
     Asks(Vec<String>),
+    /// This program of it is not installed.
+    Missing(String),
+    /// It would run, but not see what it is asked about: why not, in words.
+    Blind(String),
     /// It would be refused.
     Refused,
 }
 
-/// Says what would become of a command.
+/// Says what would become of a command, of this skill if of one.
 #[derive(Clone)]
-pub struct Forecast(Arc<dyn Fn(&str) -> Foreseen + Send + Sync>);
+pub struct Forecast(Arc<Judge>);
+
+type Judge = dyn Fn(&str, Option<&Skill>) -> Foreseen + Send + Sync;
 
 impl Forecast {
     /// As `judge` says.
-    pub fn new(judge: impl Fn(&str) -> Foreseen + Send + Sync + 'static) -> Self {
+    pub fn new(judge: impl Fn(&str, Option<&Skill>) -> Foreseen + Send + Sync + 'static) -> Self {
         Self(Arc::new(judge))
     }
 }

@@ -261,8 +261,11 @@ fn a_refusal_says_what_would_allow_it() {
         answer.contains("was refused and did not run") && answer.contains("prowess approvals allow curl"),
         "{answer}"
     );
+    let no = |_: &str| ("exec denied: the user said no.".to_owned(), true, json!({"status": "error"}));
+    let answer = last(&Talk { exec: no, ..Talk::new(all_bundled(), Act::Run) }.say("weather in Shanghai"));
+    assert!(answer.starts_with("You refused the command, so it did not run:") && !answer.contains("allow"), "{answer}");
     let by_list = |_: &str| {
-        ("exec denied: needs approval, and nobody answered.".to_owned(), true, json!({"rule": "allowed-tools"}))
+        ("exec denied: it needs approval, and nobody answered.".to_owned(), true, json!({"rule": "allowed-tools"}))
     };
     let messages = Talk { exec: by_list, ..Talk::new(all_bundled(), Act::Run) }.say("weather in Shanghai");
     let answer = last(&messages);
@@ -335,7 +338,7 @@ fn of_commands_that_fit_one_that_may_run_is_run() {
     let talk = Talk::new(store(&tree.path("skills"), &[]), Act::Run);
     let run = |allowed: &'static [&'static str]| {
         let forecast =
-            Forecast::new(|text| if allowed.contains(&text) { Foreseen::Runs } else { Foreseen::Asks(Vec::new()) });
+            Forecast::new(|text, _| if allowed.contains(&text) { Foreseen::Runs } else { Foreseen::Asks(Vec::new()) });
         let model = Embedded::new(talk.store.clone(), Act::Run).preferring(forecast);
         called(&talk.with(&model, "look: space of the machine"))[1].1.clone()
     };
@@ -343,6 +346,76 @@ fn of_commands_that_fit_one_that_may_run_is_run() {
     assert_eq!(run(&["du -s ."]), "du -s .");
     assert_eq!(run(&["df -h", "du -s ."]), "df -h");
     assert_eq!(run(&["free -h", "df -h; systemctl --failed; free -h"]), "df -h; systemctl --failed; free -h");
+}
+
+#[test]
+fn what_is_shown_is_what_is_run() {
+    let body = "---\nname: look\ndescription: Look at the machine.\n---\n## Look\n```bash\n\
+                # space of the machine\ndf -h; systemctl --failed; free -h\n# space of the machine\ndu -s .\n```\n";
+    let tree = Tree::new().file("skills/look/SKILL.md", body);
+    let talk = Talk::new(store(&tree.path("skills"), &[]), Act::Run);
+    for allowed in [&[] as &[&str], &["du -s ."], &["df -h", "du -s ."]] {
+        let say = |act: Act| {
+            let foresee = |text: &str, _: Option<&prowess_skills::Skill>| {
+                if allowed.contains(&text) { Foreseen::Runs } else { Foreseen::Asks(Vec::new()) }
+            };
+            talk.with(
+                &Embedded::new(talk.store.clone(), act).preferring(Forecast::new(foresee)),
+                "look: space of the machine",
+            )
+        };
+        let ran = called(&say(Act::Run))[1].1.clone();
+        let shown = last(&say(Act::Show));
+        assert!(shown.contains(&format!("```bash\n{ran}\n")), "{allowed:?}: {ran}\n{shown}");
+    }
+}
+
+#[test]
+fn what_the_sandbox_hides_is_left_to_the_person() {
+    let body = "---\nname: look\ndescription: Look at the machine.\n---\n## Look\n```bash\n\
+                # open ports of the machine\nss -tln\n# space of the machine\ndu -s .\n```\n";
+    let tree = Tree::new().file("skills/look/SKILL.md", body);
+    let talk = Talk::new(store(&tree.path("skills"), &[]), Act::Run);
+    for act in [Act::Run, Act::Show] {
+        let foresee = |text: &str, skill: Option<&prowess_skills::Skill>| {
+            assert_eq!(skill.map(|skill| skill.name.as_str()), Some("look"));
+            if text.starts_with("ss") {
+                Foreseen::Blind("`ss` sees another network".to_owned())
+            } else {
+                Foreseen::Runs
+            }
+        };
+        let model = Embedded::new(talk.store.clone(), act).preferring(Forecast::new(foresee));
+        let messages = talk.with(&model, "look: open ports of the machine");
+        assert_eq!(called(&messages).len(), 1, "only the skill is read");
+        let answer = last(&messages);
+        assert!(answer.contains("```bash\nss -tln\n") && answer.contains("in your own terminal"), "{answer}");
+    }
+}
+
+#[test]
+fn what_is_not_installed_gives_way_to_what_is() {
+    let body = "---\nname: look\ndescription: Look at the machine.\n---\n## Look\n```bash\n\
+                # updates of the machine\ndnf check-update\napt list\n```\n";
+    let tree = Tree::new().file("skills/look/SKILL.md", body);
+    let talk = Talk::new(store(&tree.path("skills"), &[]), Act::Run);
+    let say = |installed: &'static [&'static str]| {
+        let forecast = Forecast::new(|text, _| {
+            let program = text.split(' ').next().unwrap_or_default();
+            if installed.contains(&program) { Foreseen::Runs } else { Foreseen::Missing(program.to_owned()) }
+        });
+        talk.with(&Embedded::new(talk.store.clone(), Act::Run).preferring(forecast), "look: updates of the machine")
+    };
+    assert_eq!(called(&say(&["dnf", "apt"]))[1].1, "dnf check-update");
+    assert_eq!(called(&say(&["apt"]))[1].1, "apt list");
+    let answer = last(&say(&[]));
+    assert!(answer.contains("`dnf` is not installed here"), "{answer}");
+}
+
+#[test]
+fn a_misspelt_request_is_given_back_corrected() {
+    let answer = last(&Talk::new(all_bundled(), Act::Show).say("wether in Lisbon"));
+    assert!(answer.contains("`prowess run 'weather in Lisbon'`"), "{answer}");
 }
 
 #[test]

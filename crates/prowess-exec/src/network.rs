@@ -37,7 +37,6 @@ const SIGNS: &[&str] = &[
     "communications error to",
     "could not connect to server",
     "couldn't connect to server",
-    "failed to connect to",
     "failed to establish a new connection",
     "econnrefused",
     "etimedout",
@@ -107,11 +106,16 @@ const BLIND: &[Blind] = &[
         programs: &["arp", "firewall-cmd", "ifconfig", "ip", "ip6tables", "iptables", "netstat", "nft", "ss", "ufw"],
         why: "sees the sandbox's own network, not this machine's",
     },
-    Blind { programs: &["screen", "tmux"], why: "has a /tmp of its own in the sandbox, without your sessions" },
+    Blind {
+        programs: &["find-sessions.sh", "screen", "tmux"],
+        why: "has a /tmp of its own in the sandbox, without your sessions",
+    },
     Blind {
         programs: &["hostnamectl", "loginctl", "systemctl", "timedatectl"],
         why: "cannot reach the system's services from the sandbox",
     },
+    Blind { programs: &["blkid", "lsblk"], why: "sees no disks from the sandbox" },
+    Blind { programs: &["openclaw", "prowess"], why: "cannot see your settings and skills from the sandbox" },
     Blind { programs: &["doas", "su", "sudo"], why: "cannot become root in the sandbox" },
 ];
 
@@ -129,13 +133,20 @@ pub fn blind(command: &str, setting: &Setting) -> Option<String> {
     Some(format!("`{program}` {}", blind.why))
 }
 
+/// Why a person would see nothing of what `command` starts in the sandbox, if that is so.
+#[must_use]
+pub fn out_of_sight(command: &str, setting: &Setting) -> Option<String> {
+    let starts = programs(command).into_iter().find(|name| name == "tmux").filter(|_| is_cut_off(setting));
+    starts.map(|name| format!("`{name}` would start in the sandbox, where you cannot attach to it"))
+}
+
 /// The program of a segment that sees nothing, and why: the one that `sudo` starts before `sudo` itself.
 fn blindness(segment: &Segment) -> Option<(&str, &'static Blind)> {
     // A tmux server that was named is one that an agent made for itself.
     let is_own = segment.words.iter().filter_map(Word::literal).any(|word| word.starts_with("-L") || word == "-S");
     programs_of(segment).into_iter().rev().find_map(|name| {
         let found = BLIND.iter().find(|blind| blind.programs.contains(&name))?;
-        (name != "tmux" || !is_own).then_some((name, found))
+        (!found.programs.contains(&"tmux") || !is_own).then_some((name, found))
     })
 }
 
@@ -268,6 +279,8 @@ mod tests {
         {
             assert_eq!(why(command), None, "{command}");
         }
+        assert!(super::out_of_sight("for a in b; do tmux -L agent new-session -d -s $a; done", &setting).is_some());
+        assert_eq!(super::out_of_sight("ls tmux", &setting), None);
         let mut open = crate::setting::tests::setting();
         open.settings.grants.network = true;
         assert_eq!(super::blind("ss -tln", &open), None);

@@ -16,8 +16,9 @@ use prowess_agent::skills::SkillStore;
 use prowess_agent::tool::{Tool, ToolSet, ToolSettings, standard};
 use prowess_exec::approver::{Approver, Nobody};
 use prowess_exec::exec_tool::ExecCall;
-use prowess_exec::{Case, Exec, Setting};
-use prowess_policy::{Verdict, is_read_only};
+use prowess_exec::{Case, Exec, Setting, network};
+use prowess_policy::env::RunEnv;
+use prowess_policy::{Judgment, ProgramPlace, Verdict, is_read_only};
 use prowess_skills::Mode;
 
 use crate::context::{Context, View};
@@ -167,7 +168,7 @@ fn models(
     match choice {
         Choice::Embedded => {
             let planner = Embedded::new(parts.skills.clone(), wanted.act).at_home(context.user_home());
-            let forecast = forecast(Arc::clone(&parts.exec), setting.clone(), wanted.reads);
+            let forecast = forecast(parts, setting.clone(), wanted.reads);
             Ok((Arc::new(planner.preferring(forecast)), Vec::new()))
         }
         Choice::Scripted(path) => Ok((Arc::new(Scripted::load(&path).map_err(Failure::input)?), Vec::new())),
@@ -178,10 +179,24 @@ fn models(
 }
 
 /// Says what would become of commands here.
-fn forecast(exec: Arc<Exec>, setting: Setting, reads: Reads) -> Forecast {
-    Forecast::new(move |command| {
+fn forecast(parts: &Parts, setting: Setting, reads: Reads) -> Forecast {
+    let (exec, skills) = (Arc::clone(&parts.exec), parts.skills.clone());
+    Forecast::new(move |command, skill| {
         let call = ExecCall { command: command.to_owned(), ..ExecCall::default() };
-        let Ok(Case { judgment, .. }) = exec.judge(&call, &setting) else { return Foreseen::Refused };
+        let mut setting = setting.clone();
+        // As when the skill is in use; one that brings nothing is found out when it is.
+        if let Some(skill) = skill {
+            setting.skills.extend(skills.current().share(skill));
+            setting.readable.push(skill.dir().to_owned());
+        }
+        let hidden = network::blind(command, &setting).or_else(|| network::out_of_sight(command, &setting));
+        if let Some(why) = hidden {
+            return Foreseen::Blind(why);
+        }
+        let Ok(Case { judgment, env, .. }) = exec.judge(&call, &setting) else { return Foreseen::Refused };
+        if let Some(program) = missing(&judgment, &env) {
+            return Foreseen::Missing(program);
+        }
         match judgment.verdict() {
             Verdict::Allow => Foreseen::Runs,
             Verdict::Ask if reads == Reads::Run && is_read_only(&judgment) => Foreseen::Runs,
@@ -190,6 +205,21 @@ fn forecast(exec: Arc<Exec>, setting: Setting, reads: Reads) -> Forecast {
         }
     })
 }
+
+/// The program that a command begins with, if it is not installed. The shell's own commands are programs as well, or
+/// change nothing but the shell.
+fn missing(judgment: &Judgment, env: &RunEnv) -> Option<String> {
+    let name = judgment.segments().first()?.argv.first()?;
+    // A container has its own programs.
+    let is_here = judgment.request().place == ProgramPlace::Here;
+    let is_there =
+        name.contains('/') || SHELL_ONLY.contains(&name.as_str()) || env.path().any(|dir| dir.join(name).exists());
+    (is_here && !is_there).then(|| name.clone())
+}
+
+/// Commands that only the shell has.
+const SHELL_ONLY: [&str; 12] =
+    [".", ":", "cd", "eval", "exec", "export", "read", "set", "source", "trap", "unset", "wait"];
 
 /// How long a turn may take: as was asked for, or the configuration says; zero is as long as it wants.
 fn time(context: &Context, wanted: &Wanted) -> Option<Duration> {

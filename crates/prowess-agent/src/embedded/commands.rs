@@ -38,11 +38,17 @@ pub(crate) fn unasked_changes(text: &str, asked: &[String]) -> Vec<String> {
     let pieces = words.filter(|word| !word.contains("://") && !word.contains(char::is_whitespace));
     let pieces = pieces.flat_map(|word| word.split(|c: char| !c.is_alphanumeric()));
     let changes = pieces.map(str::to_lowercase).filter(|piece| CHANGES.binary_search(&piece.as_str()).is_ok());
-    let mut found: Vec<String> =
-        changes.filter(|piece| !stems(piece).iter().all(|stem| asked.contains(stem))).collect();
+    // Who wants something new wants its folder.
+    let wants_new = MAKING.iter().any(|stem| asked.iter().any(|asked| asked == stem));
+    let is_asked =
+        |piece: &str| (wants_new && piece == "mkdir") || stems(piece).iter().all(|stem| asked.contains(stem));
+    let mut found: Vec<String> = changes.filter(|piece| !is_asked(piece)).collect();
     found.dedup();
     found
 }
+
+/// Stems of words that ask for something new.
+const MAKING: [&str; 4] = ["creat", "mak", "new", "writ"];
 
 fn split(block: &Code) -> Vec<Command> {
     let lines: Vec<&str> = block.text.lines().collect();
@@ -217,6 +223,8 @@ mod tests {
             ("curl -X POST https://x/delete", "get it", "post"),
             ("say 'add this'", "say it", ""),
             ("a | xargs rm", "list it", "rm"),
+            ("mkdir -p x && make-it x", "create it", ""),
+            ("mkdir -p x && make-it x", "show it", "mkdir"),
         ] {
             assert_eq!(unasked_changes(command, &stems(request)).join(" "), changes, "{command} | {request}");
         }

@@ -26,6 +26,8 @@ pub(crate) struct Filled {
     pub given: Vec<(String, String)>,
     /// What still is an example or a placeholder.
     pub open: Vec<String>,
+    /// How a request would say each of these, where it can.
+    pub unsaid: Vec<&'static str>,
 }
 
 /// Whether a skill is about places, so that a name in its commands may be an example of one.
@@ -55,14 +57,14 @@ struct Slot {
 /// Puts what `facts` know into `command`.
 pub(crate) fn fill(command: &str, facts: &Facts, about: About) -> Filled {
     if command.contains(MARK) {
-        return Filled { text: command.to_owned(), given: Vec::new(), open: Vec::new() };
+        return Filled { text: command.to_owned(), given: Vec::new(), open: Vec::new(), unsaid: Vec::new() };
     }
     let mut slots = Vec::new();
     let marked = mark_placeholders(command, &mut slots);
     let marked = mark_examples(&marked, about, &mut slots);
     let script = Script::parse(&marked);
     let mut text = marked.clone();
-    let (mut given, mut open) = (Vec::new(), Vec::new());
+    let (mut given, mut open, mut unsaid) = (Vec::new(), Vec::new(), Vec::new());
     // From the last word to the first, so that the places of those before stay right.
     let mut words: Vec<&Word> = script.segments.iter().flat_map(|segment| &segment.words).collect();
     words.sort_by_key(|word| std::cmp::Reverse(word.span.start));
@@ -84,11 +86,14 @@ pub(crate) fn fill(command: &str, facts: &Facts, about: About) -> Filled {
             (Some(value), true) if !given.iter().any(|(was, _)| *was == slot.was) => {
                 given.push((slot.was.clone(), value.to_owned()));
             }
-            (_, false) if !open.contains(&slot.was) => open.push(slot.was.clone()),
+            (_, false) if !open.contains(&slot.was) => {
+                open.push(slot.was.clone());
+                unsaid.extend(slot.kind.wording());
+            }
             (_, _) => {}
         }
     }
-    Filled { text, given, open }
+    Filled { text, given, open, unsaid }
 }
 
 /// One word with its marks replaced. Plain values fit within whatever quotes there are; for others the whole word is
@@ -151,8 +156,8 @@ fn stands_alone(before: &str, placeholder: &str, after: &str) -> bool {
         b'<' => true,
         b'{' => !before.ends_with(['$', '#', '%']),
         _ => {
-            let ahead = before.ends_with(is_within) || before.ends_with(['$', '{', '-', '%', '.']);
-            let behind = after.starts_with(is_within) || after.starts_with(['=', '}', '(', '-']);
+            let ahead = before.ends_with(is_within) || before.ends_with(['$', '{', '-', '%', '.', ',']);
+            let behind = after.starts_with(is_within) || after.starts_with(['=', '}', '(', '-', ',']);
             !ahead && !behind
         }
     }
@@ -210,9 +215,20 @@ fn example(command: &str, segment: &Segment, place: usize, about: About) -> Opti
             return Some((start + found.start(), start + found.end(), Kind::Place));
         }
     }
-    // Words within quotes are somebody's text; a skill cannot know whose.
-    let is_text = raw.len() > literal.len() && PROSE.is_match(literal);
+    if raw == literal && makes_new(segment) && NEW_NAME.is_match(literal) {
+        return Some((start, word.span.end, Kind::Name));
+    }
+    // Words within quotes are somebody's text; a skill cannot know whose. What a command itself says is its own.
+    let is_said = segment.words[0].literal().is_some_and(|program| ["echo", "printf"].contains(&program));
+    let is_text = raw.len() > literal.len() && !is_said && PROSE.is_match(literal);
     is_text.then_some((start, word.span.end, Kind::Text))
+}
+
+/// Whether the program makes something new, whose name stands in its arguments: `new-skill.sh my-skill`.
+fn makes_new(segment: &Segment) -> bool {
+    let program = segment.words.first().and_then(Word::literal).unwrap_or_default();
+    let name = program.rsplit('/').next().unwrap_or(program);
+    ["new-", "create-", "init-", "make-"].iter().any(|start| name.starts_with(start))
 }
 
 /// Whether a word is an address with `?` in it, which a shell takes for a pattern, and nothing else.
@@ -280,6 +296,7 @@ static PLACE_AS_WORD: LazyLock<Regex> = LazyLock::new(|| {
 static PLACES: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"(?i)\b(?:city|cities|places?|locations?|weather|forecasts?|towns?|countr(?:y|ies)|travel|time ?zones?)\b")
 });
+static NEW_NAME: LazyLock<Regex> = LazyLock::new(|| pattern(r"^[a-z0-9]+(?:-[a-z0-9]+)+$"));
 static PROSE: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"^(?:[A-Za-z][a-z']+(?: [A-Za-z][a-z',.!?]*)+|Title|Subject|Message|Text)$"));
 
@@ -314,6 +331,11 @@ mod tests {
             ),
             ("gh pr view 57 -R OWNER/REPO", "show PR 123 of cli/cli", "gh pr view 123 -R cli/cli"),
             ("gh api repos/{owner}/{repo}/issues", "issues of cli/cli", "gh api repos/cli/cli/issues"),
+            (
+                "mkdir -p x && /s/new-thing.sh -d 'Deploys the shop.' deploy-shop x",
+                "create a thing called notes: \"Keeps notes.\"",
+                "mkdir -p x && /s/new-thing.sh -d 'Keeps notes.' notes x",
+            ),
             ("yt-dlp https://example.com/watch", "get https://a.b/c?d=e&f=g", "yt-dlp 'https://a.b/c?d=e&f=g'"),
             ("rg -F 'blue heron' \"$DIR\"", "find \"it's here\" in the logs", "rg -F 'it'\\''s here' \"$DIR\""),
         ] {
@@ -340,6 +362,8 @@ mod tests {
             ("echo <city", "weather in Paris", ""),
             ("tmux list -F '#{session_name}' \"${CITY}\" $CITY", "in Paris", ""),
             ("awk '{print $1}' | jq '{id}'", "in Paris", ""),
+            ("lsblk -o NAME,TYPE,SIZE", "do it in Paris", ""),
+            ("ls x || echo 'none found'", "do it in Paris", ""),
         ] {
             let want: Vec<String> = Some(open.to_owned()).filter(|open| !open.is_empty()).into_iter().collect();
             assert_eq!(check(command, request), (command.to_owned(), want), "{command} | {request}");

@@ -4,10 +4,11 @@
 //! description says the skill is *not* for counts against it. A skill is picked only when enough of the request is
 //! about it, so small talk picks none.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use prowess_skills::Skill;
+use strsim::damerau_levenshtein;
 
 use super::words::{Word, cut, stems, strength, topic, words};
 
@@ -33,6 +34,10 @@ const LEAST_SHARE_OF_ONE: f64 = 0.42;
 const UNKNOWN: f64 = 0.55;
 const UNKNOWN_NAME: f64 = 0.1;
 
+/// From how many letters on a word can be misspelt, and from how many on by two.
+const MIN_MISSPELT: usize = 5;
+const LONG_WORD: usize = 8;
+
 /// How much of a description is read, in bytes.
 const MAX_DESCRIPTION: usize = 8 * 1024;
 
@@ -42,6 +47,8 @@ pub(crate) struct Index {
     entries: Vec<Entry>,
     /// In how many skills a word is.
     known: HashMap<String, usize>,
+    /// Its words as they are written, with their stems.
+    spelling: BTreeMap<String, String>,
     /// How many words a skill has on average.
     length: f64,
 }
@@ -77,13 +84,16 @@ impl Index {
 
     /// Over skills of these names and descriptions.
     pub(crate) fn of<'a>(skills: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
-        let entries: Vec<Entry> = skills.into_iter().map(|(name, description)| Entry::new(name, description)).collect();
+        let skills: Vec<(&str, &str)> = skills.into_iter().collect();
+        let spelt = skills.iter().flat_map(|(name, description)| [*name, cut(description, MAX_DESCRIPTION)]);
+        let spelling = spelt.flat_map(words).map(|word| (word.shown, word.stem)).collect();
+        let entries: Vec<Entry> = skills.iter().map(|(name, description)| Entry::new(name, description)).collect();
         let mut known = HashMap::new();
         for stem in entries.iter().flat_map(|entry| entry.worth.keys()) {
             *known.entry(stem.clone()).or_insert(0) += 1;
         }
         let length = entries.iter().map(|entry| entry.length).sum::<f64>() / number(entries.len().max(1));
-        Self { entries, known, length }
+        Self { entries, known, spelling, length }
     }
 
     /// The skills that have anything to do with `request`, best first.
@@ -93,6 +103,30 @@ impl Index {
         // Places break ties, so that the order is the same every time.
         fits.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.place.cmp(&b.place)));
         fits
+    }
+
+    /// `request` with its misspelt words as the skills write them, if it has any: a word that no skill knows, and that is
+    /// a letter or two away from one that only few skills have.
+    pub(crate) fn corrected(&self, request: &str) -> Option<String> {
+        let mut text = request.to_owned();
+        for word in words(request).into_iter().filter(|word| !word.may_be_name) {
+            let length = word.shown.chars().count();
+            if length < MIN_MISSPELT || self.known.contains_key(&word.stem) || topic(&word.stem).is_some() {
+                continue;
+            }
+            let most = if length < LONG_WORD { 1 } else { 2 };
+            let near = self.spelling.iter().filter(|(_, stem)| strength(stem) >= 1.0);
+            let near = near.map(|(spelt, _)| (damerau_levenshtein(&word.shown, spelt), spelt));
+            let Some((_, spelt)) = near.filter(|(edits, _)| *edits <= most).min() else { continue };
+            // The word is there as it was written, in some case.
+            if let Some(start) = text.to_lowercase().find(&word.shown)
+                && text.is_char_boundary(start)
+                && text.is_char_boundary(start + word.shown.len())
+            {
+                text.replace_range(start..start + word.shown.len(), spelt);
+            }
+        }
+        (text != request).then_some(text)
     }
 
     fn fit(&self, place: usize, asked: &[Word]) -> Option<Fit> {
@@ -274,6 +308,24 @@ mod tests {
             ("我想买一只猫", None),
         ] {
             assert_eq!(picked(skills, request), skill, "{request}");
+        }
+    }
+
+    #[test]
+    fn a_misspelt_word_is_recognised() {
+        let skills =
+            &[("weather", "Current weather and forecasts for any place."), ("github", "Issues and pull requests.")];
+        let index = Index::of(skills.iter().copied());
+        for (request, meant) in [
+            ("wether in Lisbon", Some("weather in Lisbon")),
+            ("Whats the waether in Lisbon?", Some("Whats the weather in Lisbon?")),
+            ("open isues of cli/cli", Some("open issues of cli/cli")),
+            ("forcasts for Rome", Some("forecasts for Rome")),
+            ("weather in Lisbon", None),
+            ("tell me a joke about whales", None),
+            ("", None),
+        ] {
+            assert_eq!(index.corrected(request).as_deref(), meant, "{request}");
         }
     }
 

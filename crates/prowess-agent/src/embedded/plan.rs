@@ -29,6 +29,9 @@ const MAX_TRIED: usize = 12;
 /// How much worse than the best a command may fit that is run in its place because it would run.
 const NEAR: f64 = 1.0;
 
+/// How much worse than the best a command may fit and still fit alike.
+const ALIKE: f64 = 0.05;
+
 /// How many sections are searched for the best command, what being in the best section is worth to one, and what it
 /// costs to change something that nobody asked to be changed.
 const MAX_SEARCHED: usize = 4;
@@ -64,8 +67,8 @@ pub(super) enum Pick<'a> {
     Skill { skill: &'a Arc<Skill>, why: Why, others: Vec<String> },
     /// This one would fit, but cannot be used here.
     HeldBack { skill: &'a Arc<Skill>, objections: &'a [Objection] },
-    /// Nothing fits; these come nearest, and these are ready.
-    Nothing { nearest: Vec<String>, ready: Vec<String> },
+    /// Nothing fits; these come nearest, these are ready, and this is the request as it was probably meant.
+    Nothing { nearest: Vec<String>, ready: Vec<String>, meant: Option<String> },
 }
 
 /// Why a skill was picked.
@@ -118,7 +121,9 @@ fn begin_with(planner: &Embedded, request: &Request<'_>, skills: &SkillSet, said
     let (skill, why, others) = match pick(skills, said) {
         Pick::Skill { skill, why, others } => (skill, why, others),
         Pick::HeldBack { skill, objections } => return Answer::text(say::held_back(skill, objections)),
-        Pick::Nothing { nearest, ready } => return Answer::text(say::no_skill(&nearest, &ready)),
+        Pick::Nothing { nearest, ready, meant } => {
+            return Answer::text(say::no_skill(&nearest, &ready, meant.as_deref()));
+        }
     };
     let location = planner.location(skill, request.system);
     let name = skill.name.as_str();
@@ -152,42 +157,72 @@ fn explain(
     let sections = sections::parse(&body);
     let description = skill.map_or("", |skill| skill.description.as_str());
     let (section, ranked) = find(&sections, said, name, description);
-    let commands = ranked.iter().take(MAX_SHOWN).map(|(_, filled)| filled.clone()).collect();
-    let found = Found { name, location, section, commands };
-    if planner.act == Act::Show {
-        let foreseen = found.commands.first().zip(planner.forecast.as_ref());
-        let foreseen = foreseen.map_or(Foreseen::Asks(Vec::new()), |(first, forecast)| (forecast.0)(&first.text));
-        return Answer::text(say::shown(&found, &say::Next::MayRun(foreseen)));
-    }
-    if !request.tools.iter().any(|tool| tool.name == "exec") {
-        return Answer::text(say::shown(&found, &say::Next::NoTool));
-    }
-    let Some(best) = found.commands.first() else {
-        return Answer::text(say::shown(&found, &say::Next::Nothing));
+    let foresee = |text: &str| {
+        let forecast = planner.forecast.as_ref();
+        forecast.map_or(Foreseen::Asks(Vec::new()), |forecast| (forecast.0)(text, skill.map(AsRef::as_ref)))
     };
+    let (first, next) = choose(&ranked, &stems(&said.text), foresee);
+    // What would run stands first, so that what is shown is what is run.
+    let others = ranked.iter().map(|(_, filled)| filled).filter(|filled| Some(*filled) != first.as_ref());
+    let commands = first.iter().chain(others).take(MAX_SHOWN).cloned().collect();
+    let found = Found { name, location, section, commands };
+    match (planner.act, &next, &first) {
+        (Act::Run, ..) if !request.tools.iter().any(|tool| tool.name == "exec") => {
+            Answer::text(say::shown(&found, &say::Next::NoTool))
+        }
+        (Act::Run, say::Next::MayRun(_), Some(first)) => {
+            let arguments = [("command".to_owned(), Value::String(first.text.clone()))].into_iter().collect();
+            Answer { calls: vec![self::call(request, "exec", arguments)], ..Answer::text(say::running(&found, first)) }
+        }
+        (Act::Run | Act::Show, ..) => Answer::text(say::shown(&found, &next)),
+    }
+}
+
+/// The command to run, and what comes of it: the same whether it is only shown or run.
+fn choose(
+    ranked: &[(f64, Filled)],
+    asked: &[String],
+    foresee: impl Fn(&str) -> Foreseen,
+) -> (Option<Filled>, say::Next) {
+    let Some((most, first)) = ranked.first() else { return (None, say::Next::Nothing) };
+    // A skill gives the same command for several systems, of which this is one.
+    let is_missing = |filled: &Filled| matches!(foresee(&filled.text), Foreseen::Missing(_));
+    let here = ranked.iter().filter(|(_, filled)| !is_missing(filled));
+    // Of commands that fit alike, one that sees what it is asked about is better.
+    let is_blind = |filled: &Filled| matches!(foresee(&filled.text), Foreseen::Blind(_));
+    let mut alike = here.clone().filter(|(fit, _)| *fit >= most - ALIKE);
+    let best = alike.find(|(_, filled)| !is_blind(filled)).or_else(|| here.clone().next());
+    let best = best.map_or(first, |(_, best)| best);
     if !best.open.is_empty() {
-        return Answer::text(say::shown(&found, &say::Next::Open));
+        return (Some(best.clone()), say::Next::Open);
     }
-    let asked = stems(&said.text);
-    let best = runnable(planner, &ranked, &asked).unwrap_or_else(|| best.clone());
-    let changes = unasked_changes(&best.text, &asked);
+    let foreseen = foresee(&best.text);
+    if let Foreseen::Blind(why) = foreseen {
+        return (Some(best.clone()), say::Next::Blind(why));
+    }
+    if let Foreseen::Missing(program) = foreseen {
+        return (Some(best.clone()), say::Next::Missing(program));
+    }
+    let runs_as_asked = foreseen == Foreseen::Runs && unasked_changes(&best.text, asked).is_empty();
+    let other = if runs_as_asked { None } else { runnable(ranked, asked, &foresee) };
+    let best = other.unwrap_or_else(|| best.clone());
+    let changes = unasked_changes(&best.text, asked);
     if !changes.is_empty() {
-        return Answer::text(say::shown(&found, &say::Next::Changes(changes)));
+        return (Some(best), say::Next::Changes(changes));
     }
-    let arguments = [("command".to_owned(), Value::String(best.text.clone()))].into_iter().collect();
-    Answer { calls: vec![self::call(request, "exec", arguments)], ..Answer::text(say::running(&found, &best)) }
+    let foreseen = foresee(&best.text);
+    (Some(best), say::Next::MayRun(foreseen))
 }
 
 /// The best command that would run without a question, or a part of it that would, if it fits about as well as any.
-fn runnable(planner: &Embedded, ranked: &[(f64, Filled)], asked: &[String]) -> Option<Filled> {
-    let forecast = planner.forecast.as_ref()?;
-    let may_run = |text: &str| (forecast.0)(text) == Foreseen::Runs;
+fn runnable(ranked: &[(f64, Filled)], asked: &[String], foresee: impl Fn(&str) -> Foreseen) -> Option<Filled> {
+    let may_run = |text: &str| foresee(text) == Foreseen::Runs;
     let (most, _) = ranked.first()?;
     let near = ranked.iter().filter(|(fit, filled)| *fit >= most - NEAR && filled.open.is_empty());
     let candidates = near.flat_map(|(_, filled)| {
         let part = |text: &str| {
             let given = filled.given.iter().filter(|(_, now)| text.contains(now.as_str())).cloned().collect();
-            Filled { text: text.to_owned(), given, open: Vec::new() }
+            Filled { text: text.to_owned(), given, open: Vec::new(), unsaid: Vec::new() }
         };
         std::iter::once(filled.clone()).chain(pieces(&filled.text).into_iter().map(part))
     });
@@ -205,7 +240,11 @@ pub(super) fn pick<'a>(skills: &'a SkillSet, said: &Said) -> Pick<'a> {
     let lacking: Vec<_> =
         skills.snapshot.held_back().iter().filter(|held| held.objections.iter().all(is_a_need)).collect();
     let index = Index::new(visible.iter().copied().chain(lacking.iter().map(|held| &held.skill)));
-    let ranked = index.rank(&said.text);
+    // What stands in quotes is somebody's text, and seldom says what to do with it.
+    let mut ranked = index.rank(&said.unquoted());
+    if !ranked.iter().any(Fit::is_enough) {
+        ranked = index.rank(&said.text);
+    }
     let usable = ranked.iter().find(|fit| fit.place < visible.len());
     let held = ranked.iter().find(|fit| fit.place >= visible.len()).filter(|fit| fit.is_enough());
     let best = usable.filter(|fit| fit.is_enough());
@@ -222,6 +261,9 @@ pub(super) fn pick<'a>(skills: &'a SkillSet, said: &Said) -> Pick<'a> {
             Pick::Nothing {
                 nearest: nearest.map(|fit| visible[fit.place].name.to_string()).collect(),
                 ready: visible.iter().take(MAX_READY).map(|skill| skill.name.to_string()).collect(),
+                meant: index.corrected(&said.text).filter(|text| {
+                    index.rank(text).first().is_some_and(|fit| fit.place < visible.len() && fit.is_enough())
+                }),
             }
         }
     }

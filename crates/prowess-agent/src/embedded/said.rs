@@ -36,6 +36,14 @@ impl Said {
         Self { text: text.trim().to_owned(), named: Vec::new(), form: Form::Sentence }
     }
 
+    /// What they said without what stands in double quotes.
+    pub(crate) fn unquoted(&self) -> String {
+        let pieces: Vec<&str> = self.text.split('"').collect();
+        // An odd quotation mark quotes nothing.
+        let pairs = if pieces.len() % 2 == 1 { pieces.iter().step_by(2).copied().collect() } else { pieces };
+        pairs.join(" ")
+    }
+
     /// Reads a message as a person or a slash command wrote it.
     pub(crate) fn read(message: &str, skills: &SkillSet) -> Self {
         let message = message.trim();
@@ -120,6 +128,8 @@ pub(crate) enum Kind {
     Text,
     /// An e-mail address.
     Email,
+    /// What something new is to be called.
+    Name,
     /// Something a request does not say.
     Unsaid,
 }
@@ -141,14 +151,32 @@ impl Kind {
             "url" | "link" | "uri" | "website" => Self::Url,
             "file" | "path" | "filename" | "file-path" | "filepath" | "input" | "input-file" => Self::Path,
             "query" | "search" | "term" | "keyword" | "keywords" | "text" | "message" | "title" | "subject"
-            | "body" | "content" | "search-term" | "search-query" | "prompt" => Self::Text,
+            | "body" | "command" | "content" | "description" | "search-term" | "search-query" | "prompt" => Self::Text,
             "email" | "recipient" | "email-address" => Self::Email,
-            "id" | "name" | "token" | "key" | "api-key" | "date" | "user" | "username" | "branch" | "tag" | "sha"
+            "name" | "new-name" | "skill-name" | "session-name" => Self::Name,
+            "id" | "token" | "key" | "api-key" | "date" | "user" | "username" | "branch" | "tag" | "sha"
             | "session" | "session-id" | "target" | "value" | "output" | "channel" | "account" | "project"
             | "run-id" => Self::Unsaid,
             _ if own.is_some() || lower.ends_with("xxx") => Self::Unsaid,
             _ if name.starts_with(char::is_lowercase) && lower.contains('-') => Self::Unsaid,
             _ => return None,
+        })
+    }
+}
+
+impl Kind {
+    /// How a request says it for certain.
+    pub(crate) fn wording(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Place => "`in CITY`",
+            Self::Repo | Self::Owner | Self::RepoName => "`of OWNER/REPO`",
+            Self::Number => "`issue NUMBER`",
+            Self::Url => "the address, with `https://`",
+            Self::Path => "the file, as `./FILE`",
+            Self::Text => "the text in double quotes",
+            Self::Email => "the e-mail address",
+            Self::Name => "`called NAME`",
+            Self::Unsaid => return None,
         })
     }
 }
@@ -165,6 +193,7 @@ pub(crate) struct Facts {
     path: Option<String>,
     text: Option<String>,
     email: Option<String>,
+    name: Option<String>,
 }
 
 impl Facts {
@@ -188,6 +217,7 @@ impl Facts {
             path: one(is_path),
             text: quoted(text),
             email: one(is_email),
+            name: called(&tokens),
             url,
             repo,
         }
@@ -205,6 +235,7 @@ impl Facts {
             Kind::Path => self.path.as_deref(),
             Kind::Text => self.text.as_deref(),
             Kind::Email => self.email.as_deref(),
+            Kind::Name => self.name.as_deref(),
             Kind::Unsaid => None,
         }
     }
@@ -261,6 +292,16 @@ fn number(form: Form, tokens: &[&str]) -> Option<String> {
         (is_number(token) && (kind || form == Form::Arguments)).then(|| (*token).to_owned())
     });
     only(numbers)
+}
+
+/// The word after `called` or `named`.
+fn called(tokens: &[&str]) -> Option<String> {
+    let pairs = tokens.windows(2).filter(|pair| ["called", "named"].contains(&pair[0].to_lowercase().as_str()));
+    let is_name = |word: &str| {
+        word.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+    };
+    only(pairs.map(|pair| pair[1]).filter(|word| is_name(word)).map(str::to_owned))
 }
 
 /// What stands in quotes.
@@ -437,5 +478,9 @@ mod tests {
         assert_eq!(facts("mail a@b.org \"the text\"").text.as_deref(), Some("the text"));
         assert_eq!(facts("convert ./in.png.").path.as_deref(), Some("./in.png"));
         assert_eq!(facts("say \"a\" and \"b\"").text, None);
+        assert_eq!(facts("create a skill called deploy-notes.").name.as_deref(), Some("deploy-notes"));
+        assert_eq!(facts("one named \"a\" and one named b").name, None);
+        assert_eq!(facts("so called: nothing").name.as_deref(), Some("nothing"));
+        assert_eq!(facts("what is it called?").name, None);
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use prowess_policy::advice::may_propose;
-use prowess_policy::{Script, quote};
+use prowess_policy::{Denied, Script, listed, quote};
 use prowess_skills::{Objection, Skill};
 
 use super::Foreseen;
@@ -30,8 +30,8 @@ const MAX_DIGESTED: usize = 240;
 /// How many messages are in a digest.
 const MAX_MESSAGES: usize = 40;
 
-/// How the command begins that allows what a refused command wants beyond the sandbox.
-const LEASE_HINT: &str = "prowess leases allow";
+/// How a line of a refusal begins that says what to type.
+const TYPED_HINT: &str = "To allow it: ";
 
 /// What comes after the commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +44,10 @@ pub(super) enum Next {
     Open,
     /// They should be run, but the best one changes something, as these words say, which was not asked for.
     Changes(Vec<String>),
+    /// They would run, but the best one would not see what it is asked about, and this is why.
+    Blind(String),
+    /// They should be run, but this program of the best one is not installed.
+    Missing(String),
     /// There are none.
     Nothing,
 }
@@ -63,24 +67,25 @@ pub(super) fn picked(name: &str, why: &Why, others: &[String]) -> String {
         }
     };
     if !others.is_empty() {
-        let _written = write!(text, " The embedded planner uses one skill at a time; ignored: {}.", others.join(", "));
+        let _written = write!(text, " The embedded planner uses one skill at a time; ignored: {}.", listed(others));
     }
     text
 }
 
 /// No skill fits. What is ready here may still be what the person wants.
-pub(super) fn no_skill(nearest: &[String], ready: &[String]) -> String {
+pub(super) fn no_skill(nearest: &[String], ready: &[String], meant: Option<&str>) -> String {
+    if let Some(meant) = meant {
+        return format!("No skill fits this request. Did you mean: `prowess run {}`\n\n{WHAT_I_AM}", quote(meant));
+    }
     let nearest = match nearest {
         [] => String::new(),
-        some => format!(
-            " The nearest: {}. Name one to use it: `/{} …`.",
-            some.join(", "),
-            prowess_skills::sanitize(&some[0])
-        ),
+        some => {
+            format!(" The nearest: {}. Name one to use it: `/{} …`.", listed(some), prowess_skills::sanitize(&some[0]))
+        }
     };
     let ready = match ready {
         [] => "No skill is ready here; `prowess skills list -v` shows what each one needs.".to_owned(),
-        some => format!("Ready here: {}. `prowess skills list` describes them.", some.join(", ")),
+        some => format!("Ready here: {}. `prowess skills list` describes them.", listed(some)),
     };
     format!("No skill fits this request.{nearest}\n\n{ready}\n\n{WHAT_I_AM}")
 }
@@ -143,7 +148,7 @@ pub(super) fn shown(found: &Found<'_>, next: &Next) -> String {
 /// A command is run next.
 pub(super) fn running(found: &Found<'_>, command: &Filled) -> String {
     let changed: Vec<String> = command.given.iter().map(|(was, now)| format!("`{now}` instead of `{was}`")).collect();
-    let changed = if changed.is_empty() { String::new() } else { format!(", with {}", changed.join(", ")) };
+    let changed = if changed.is_empty() { String::new() } else { format!(", with {}", listed(&changed)) };
     format!("Running what the skill \"{}\" says{changed}.", found.name)
 }
 
@@ -209,16 +214,18 @@ fn outcome(call: &ToolCall, reply: &ToolReply) -> String {
              `prowess approvals resolve {slug} allow-once`."
         );
     }
+    if reply.is_error && told.starts_with(&format!("exec denied: {}", Denied::ByPerson)) {
+        return format!("You refused the command, so it did not run:\n\n{ran}");
+    }
     if reply.is_error && told.contains("exec denied") {
         // What a skill's list of tools leaves out, no approval of a program lets in.
         let is_by_list = reply.details.as_ref().is_some_and(|details| details[RULE] == BY_LIST);
         let allow = program(command)
-            .filter(|program| !is_by_list && !told.contains(LEASE_HINT) && may_propose(Path::new(program)))
-            .map(|program| format!(" To always allow the program: `prowess approvals allow {}`.", quote(&program)));
+            .filter(|program| !is_by_list && !told.contains(TYPED_HINT) && may_propose(Path::new(program)))
+            .map(|program| format!("To always allow the program: `prowess approvals allow {}`.", quote(&program)));
         return format!(
-            "The command was refused and did not run:\n\n{ran}\n\n{output}\n\nTo run it, answer yes when you are asked \
-             at a terminal.{}",
-            allow.unwrap_or_default()
+            "The command was refused and did not run:\n\n{ran}\n\n{output}{}",
+            allow.map(|allow| format!("\n\n{allow}")).unwrap_or_default()
         );
     }
     if reply.is_error {
@@ -260,7 +267,7 @@ fn about_blanks(commands: &[Filled]) -> Option<String> {
     }
     let mut sentences = Vec::new();
     if !filled.is_empty() {
-        sentences.push(format!("From your request: {}.", filled.join(", ")));
+        sentences.push(format!("From your request: {}.", listed(&filled)));
     }
     if !open.is_empty() {
         sentences
@@ -283,6 +290,8 @@ fn hint(found: &Found<'_>, next: &Next) -> Option<String> {
                 "Nothing was run. With `--act`, prowess asks to {}, then runs the first command.",
                 listed(wants)
             ),
+            Foreseen::Blind(why) => left_to_person(why),
+            Foreseen::Missing(program) => not_installed(program),
             Foreseen::Refused => {
                 "Nothing was run. The exec policy refuses the first command; `prowess exec check` says why.".to_owned()
             }
@@ -294,13 +303,30 @@ fn hint(found: &Found<'_>, next: &Next) -> Option<String> {
         Next::Changes(words) => format!(
             "Nothing was run: the command may change something ({}), which the request does not ask for. Run it \
              yourself, or ask for exactly that.",
-            words.join(", ")
+            listed(words)
         ),
-        Next::Open => format!(
-            "Nothing was run: the request does not say what to use for {}. Add it and ask again.",
-            listed(&first.open.iter().map(|was| format!("`{was}`")).collect::<Vec<_>>())
-        ),
+        Next::Blind(why) => left_to_person(why),
+        Next::Missing(program) => not_installed(program),
+        Next::Open => {
+            let open = listed(&first.open.iter().map(|was| format!("`{was}`")).collect::<Vec<_>>());
+            let mut wording = first.unsaid.clone();
+            wording.dedup();
+            let then = if wording.is_empty() {
+                "Replace it, and run the command in your own terminal.".to_owned()
+            } else {
+                format!("Ask again and add it: {}.", listed(&wording))
+            };
+            format!("Nothing was run: the request does not say what to use for {open}. {then}")
+        }
     })
+}
+
+fn not_installed(program: &str) -> String {
+    format!("Nothing was run: `{program}` is not installed here. Install it, and ask again.")
+}
+
+fn left_to_person(why: &str) -> String {
+    format!("Nothing was run, because {why}. Run the first command in your own terminal.")
 }
 
 /// A code block whose fence is longer than any within.
@@ -330,12 +356,4 @@ fn ends(text: &str) -> String {
     let head = cut(text, MAX_OUTPUT / 2);
     let end = tail(text, MAX_OUTPUT / 2);
     format!("{head}\n… {} bytes omitted …\n{end}", text.len() - head.len() - end.len())
-}
-
-fn listed(items: &[String]) -> String {
-    match items {
-        [] => String::new(),
-        [one] => one.clone(),
-        [many @ .., last] => format!("{} and {last}", many.join(", ")),
-    }
 }
