@@ -188,6 +188,18 @@ async fn on_a_phone_the_answers_are_in_sight() {
         );
         browser.until(&seen).await;
         assert_eq!(browser.ask("document.documentElement.scrollWidth <= innerWidth").await, true, "{view}");
+        // Between the buttons and the edge of what scrolls, nothing of the question shows.
+        let below = format!(
+            "(() => {{
+                const answers = document.querySelector('#panel-{view} .answers');
+                const {{ left, bottom }} = answers.getBoundingClientRect();
+                const edge = document.querySelector('#panel-{view} .log, #panel-{view}').closest('main').getBoundingClientRect().bottom;
+                const seen = [];
+                for (let y = bottom + 1; y < Math.min(edge, innerHeight); y += 2) seen.push(document.elementFromPoint(left + 20, y));
+                return seen.filter((one) => one?.closest('.question')).length;
+            }})()"
+        );
+        assert_eq!(browser.ask(&below).await, 0, "{view}");
     }
     browser.click("#tab-chat").await;
     browser.until("(() => { const { bottom, height } = document.getElementById('chat-input').getBoundingClientRect(); return bottom <= innerHeight && height > 20; })()").await;
