@@ -54,5 +54,6 @@ pub(crate) const ASSETS: &[Asset] = &[
     asset!("skills.js", SCRIPT),
     asset!("skill.js", SCRIPT),
     asset!("talk.js", SCRIPT),
+    asset!("trail.js", SCRIPT),
     asset!("usage.js", SCRIPT),
 ];
