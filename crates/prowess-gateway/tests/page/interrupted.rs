@@ -1,12 +1,13 @@
 //! What is left of a turn when the gateway goes away in the middle of it, and how is it tried again? And what goes with a
 //! message besides its text?
 
+use prowess_testkit::{ModelServer, Tree, Turn};
 use serde_json::{Value, json};
 
 use crate::browser::Browser;
 use crate::demo;
 use crate::page::talk::enter;
-use crate::room::Room;
+use crate::room::{Room, TOKEN};
 use crate::stage::Stage;
 
 const LOG: &str = "#panel-chat .log";
@@ -45,6 +46,41 @@ async fn a_turn_that_was_cut_off_says_so_and_can_be_tried_again() {
     prowess_testkit::eventually("it is sent again", || stage.asked("chat.send").len() == 2);
     assert_eq!(stage.asked("chat.send")[1]["message"], "And tomorrow?");
     assert_ne!(stage.asked("chat.send")[1]["idempotencyKey"], stage.asked("chat.send")[0]["idempotencyKey"]);
+    browser.is_unharmed().await;
+    browser.close().await;
+}
+
+/// The gateway sends pieces of a text only once, so a page that comes in the middle has to ask for what was said before.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reload_during_a_running_turn_catches_up_with_the_text() {
+    let said = format!("First of all: {}", "word ".repeat(200));
+    let model = ModelServer::script([Turn::Stall { turn: Box::new(Turn::text(&said)), after: 12_000 }]);
+    let config = json!({
+        "models": {"providers": {"fake": {
+            "baseUrl": model.base_url(), "api": "openai-completions", "apiKey": "k", "models": [{"id": "m"}],
+        }}},
+        "agents": {"defaults": {"model": "fake/m"}},
+    });
+    let room = Room::open(Tree::new().file(".openclaw/openclaw.json", config.to_string())).await;
+    let browser = Browser::open().await;
+    browser.visit(&format!("http://{}/#token={TOKEN}&at=/chat", room.running.address)).await;
+    browser.reads("#state", "connected").await;
+    browser.find("#chat-input").await.send_keys("Tell me everything\u{e007}").await.expect("typed");
+    browser.reads(LOG, "First of all: word").await;
+    let shown = format!("document.querySelector('{LOG} [aria-busy=true] .text')?.textContent");
+    let before = browser.ask(&shown).await;
+    browser.client.refresh().await.expect("loaded again");
+    browser.reads("#state", "connected").await;
+    browser.reads(LOG, "Tell me everything").await;
+    browser.reads(LOG, "First of all: word").await;
+    let (before, after) = (before.as_str().unwrap_or_default().to_owned(), browser.ask(&shown).await);
+    assert!(after.as_str().is_some_and(|after| after.starts_with(&before)), "{before}\n{after}");
+    let times = format!("document.querySelector('{LOG}').textContent.split('First of all').length - 1");
+    assert_eq!(browser.ask(&times).await, 1, "it is there once");
+    // It is the same turn, which goes on and can be stopped.
+    browser.until("!document.querySelector('.stop').hidden").await;
+    browser.click(".stop").await;
+    browser.reads(LOG, "Stopped").await;
     browser.is_unharmed().await;
     browser.close().await;
 }
