@@ -226,6 +226,7 @@ impl Reader<'_> {
         let fact = table::FACTS.iter().filter(|fact| fact.programs.contains(&name)).find(|fact| fact.applies(args));
         if let Some(fact) = fact.filter(|_| !self.is_installed(name, args)) {
             found.lease = found.lease.and(&self.fact(fact, args));
+            fact.writes.iter().for_each(|dir| self.change(dir, Makes::Dir, &mut found));
         }
         if name == "git"
             && let Some(call) = GitCall::read(self, args)

@@ -38,6 +38,8 @@ pub(super) struct Fact {
     pub(super) reads: &'static [&'static str],
     /// Where it keeps its login, if the operator has one.
     pub(super) logins: &'static [&'static str],
+    /// Directories in which it keeps what it fetches.
+    pub(super) writes: &'static [&'static str],
     pub(super) sockets: &'static [&'static str],
     /// Where it goes if its text names no host.
     pub(super) otherwise: &'static [&'static str],
@@ -79,6 +81,7 @@ const NONE: Fact = Fact {
     stays: &[],
     reads: &[],
     logins: &[],
+    writes: &[],
     sockets: &[],
     otherwise: &[],
     own_sockets: &[],
@@ -211,6 +214,7 @@ pub(super) const GIT_READS: &[&str] = &[
 pub(super) const GIT_REMOTE_CHANGES: &[&str] = &["add", "remove", "rm", "rename", "set-url", "set-branches"];
 
 const NPM_VALUES: &[&str] = &["--prefix", "-C", "--dir", "--cwd", "-w", "--workspace", "--filter", "-F"];
+const GO: &[&str] = &["proxy.golang.org", "sum.golang.org"];
 const RUBYGEMS: &[&str] = &["rubygems.org", "index.rubygems.org"];
 const MAVEN_HOSTS: &[&str] = &["repo.maven.apache.org", "repo1.maven.org"];
 const DBUS: &[&str] = &["/run/dbus/system_bus_socket"];
@@ -235,14 +239,21 @@ pub(super) static FACTS: &[Fact] = &[
     Fact { values: NPM_VALUES, ..fixed(&["bun"], &["install", "i", "add", "update", "create", "x", "outdated", "publish", "audit", "info"], NPM) },
     Fact { stays: &["--no-install", "--no"], ..fixed(&["npx", "bunx", "pnpx"], &[], NPM) },
     Fact { stays: &["--no-index"], ..fixed(&["pip", "pip3"], &["install", "download", "index", "search", "wheel"], PYPI) },
-    fixed(&["pipx"], &["install", "run", "upgrade", "upgrade-all", "inject", "reinstall"], PYPI),
-    fixed(&["uv"], &["add", "sync", "lock", "tool install", "tool run", "tool upgrade", "pip install", "pip sync", "pip compile"], PYPI),
-    fixed(&["uv"], &["python install", "self update"], &["github.com", "release-assets.githubusercontent.com"]),
+    fixed(&["pipx"], &["run"], PYPI),
+    Fact { writes: &["~/.local/share/pipx", "~/.local/bin"], ..fixed(&["pipx"], &["install", "upgrade", "upgrade-all", "inject", "reinstall"], PYPI) },
+    Fact { writes: &["~/.local/share/uv", "~/.local/bin"], ..fixed(&["uv"], &["tool install", "tool upgrade"], PYPI) },
+    fixed(&["uv"], &["add", "sync", "lock", "tool run", "pip install", "pip sync", "pip compile"], PYPI),
+    Fact { writes: &["~/.local/share/uv", "~/.local/bin"], ..fixed(&["uv"], &["python install", "self update"], &["github.com", "release-assets.githubusercontent.com"]) },
     fixed(&["uvx"], &[], PYPI),
     fixed(&["poetry", "pdm", "pipenv"], &["install", "add", "update", "lock", "sync"], PYPI),
-    Fact { stays: &["--path"], ..fixed(&["cargo"], &["add", "install", "fetch", "update", "publish", "search", "login", "owner", "yank", "generate-lockfile", "binstall", "info", "vendor"], CRATES) },
-    fixed(&["rustup"], &["install", "update", "toolchain install", "toolchain add", "component add", "target add", "self update", "check"], &["static.rust-lang.org"]),
-    fixed(&["go"], &["get", "install *@*", "run *@*", "mod download", "mod tidy", "mod vendor", "mod graph", "mod why", "work sync"], &["proxy.golang.org", "sum.golang.org"]),
+    Fact { stays: &["--path"], writes: &["~/.cargo"], ..fixed(&["cargo"], &["install", "binstall"], CRATES) },
+    Fact { programs: &["cargo"], subcommands: &["install"], writes: &["~/.cargo"], ..NONE },
+    Fact { writes: &["~/.cargo/registry"], ..fixed(&["cargo"], &["add", "fetch", "update", "generate-lockfile", "info", "vendor"], CRATES) },
+    fixed(&["cargo"], &["publish", "search", "login", "owner", "yank"], CRATES),
+    Fact { writes: &["~/.rustup"], ..fixed(&["rustup"], &["install", "update", "toolchain install", "toolchain add", "component add", "target add", "self update", "check"], &["static.rust-lang.org"]) },
+    Fact { writes: &["~/go"], ..fixed(&["go"], &["install *@*"], GO) },
+    Fact { programs: &["go"], subcommands: &["install"], writes: &["~/go/bin"], ..NONE },
+    Fact { writes: &["~/go/pkg/mod"], ..fixed(&["go"], &["get", "run *@*", "mod download", "mod tidy", "mod vendor", "mod graph", "mod why", "work sync"], GO) },
     fixed(&["gem"], &["install", "update", "fetch", "search", "push", "outdated"], RUBYGEMS),
     fixed(&["bundle", "bundler"], &["", "install", "update", "add", "outdated"], RUBYGEMS),
     fixed(&["composer"], &["install", "update", "require", "create-project", "outdated", "global require"], &["repo.packagist.org", "api.github.com"]),
