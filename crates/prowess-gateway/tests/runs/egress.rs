@@ -69,6 +69,6 @@ async fn a_connection_of_a_command_is_told_as_it_happens() {
     let ended = ears.until("its end", |event| event.name == "egress.traffic" && event.payload["openCount"] == 0).await;
     let ended = &ended.last().expect("an event").payload["ended"][0];
     assert_eq!((&ended["id"], &ended["outcome"]), (&open["id"], &json!("refused")));
-    assert_eq!(ended["reason"], "not allowed: a person refused it");
+    assert_eq!(ended["reason"], "not allowed: the user said no");
     hall.end().await;
 }

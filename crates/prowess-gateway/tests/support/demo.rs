@@ -151,8 +151,8 @@ pub(crate) fn connection(id: &str, outcome: &str, host: &str, port: u16, command
         "outcome": outcome,
     });
     match outcome {
-        "refused" => row["reason"] = json!("not allowed: a person refused it"),
-        "failed" => row["reason"] = json!("192.0.2.7:443: connection refused"),
+        "refused" => row["reason"] = json!("not allowed: the user said no"),
+        "failed" => row["reason"] = json!("connection refused by 192.0.2.7:443"),
         _ => {}
     }
     row
