@@ -89,9 +89,9 @@ impl Leases {
 
     fn parse(&self, text: Option<&str>) -> Result<Vec<HeldLease>, StoreError> {
         let Some(text) = text else { return Ok(Vec::new()) };
-        let file: LeaseFile = serde_json::from_str(text).map_err(|error| self.file.broken(error))?;
+        let file: LeaseFile = serde_json::from_str(text).map_err(|error| self.file.broken(&error))?;
         if file.version != 1 {
-            return Err(self.file.broken("its `version` is not 1"));
+            return Err(self.file.broken(&"its `version` is not 1"));
         }
         Ok(file.leases)
     }
@@ -166,7 +166,7 @@ impl Leases {
             let mut leases = self.parse(text)?;
             change(&mut leases);
             let text = serde_json::to_string_pretty(&LeaseFile { version: 1, leases });
-            Ok((Some(text.map_err(|error| self.file.broken(error))?), ()))
+            Ok((Some(text.map_err(|error| self.file.broken(&error))?), ()))
         })
     }
 }

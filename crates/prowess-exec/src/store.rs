@@ -53,7 +53,7 @@ impl ApprovalsFile {
 
     fn parse(&self, text: Option<&str>) -> Result<Approvals, StoreError> {
         let Some(text) = text else { return Ok(Approvals::default()) };
-        Approvals::parse(text, names(text)).map_err(|why| self.0.broken(why))
+        Approvals::parse(text, names(text)).map_err(|why| self.0.broken(&why))
     }
 }
 

@@ -211,10 +211,10 @@ fn forecast(parts: &Parts, setting: Setting, reads: Reads) -> Forecast {
 fn missing(judgment: &Judgment, env: &RunEnv) -> Option<String> {
     let name = judgment.segments().first()?.argv.first()?;
     // A container has its own programs.
-    let is_here = judgment.request().place == ProgramPlace::Here;
+    let runs_here = judgment.request().place == ProgramPlace::Here;
     let is_there =
         name.contains('/') || SHELL_ONLY.contains(&name.as_str()) || env.path().any(|dir| dir.join(name).exists());
-    (is_here && !is_there).then(|| name.clone())
+    (runs_here && !is_there).then(|| name.clone())
 }
 
 /// Commands that only the shell has.

@@ -118,7 +118,7 @@ impl LockedFile {
     }
 
     /// It is not what it should be.
-    pub(crate) fn broken(&self, why: impl ToString) -> StoreError {
+    pub(crate) fn broken(&self, why: &dyn std::fmt::Display) -> StoreError {
         StoreError::Broken { path: self.path.clone(), why: why.to_string() }
     }
 

@@ -20,8 +20,7 @@ const ROWS: &str = "document.querySelectorAll('#panel-network article').length";
 #[tokio::test(flavor = "multi_thread")]
 async fn connections_are_listed_searched_and_have_addresses() {
     let (_stage, browser) = enter("/network/c2", demo::script).await;
-    for text in
-        ["refused", "tracker.example:443", "not allowed: the user said no", "npm install left-pad", "192.0.2.7"]
+    for text in ["refused", "tracker.example:443", "not allowed: the user said no", "npm install left-pad", "192.0.2.7"]
     {
         browser.reads("#panel-network .target", text).await;
     }
