@@ -222,12 +222,12 @@ impl Rules {
             (_, Ask::Off | Ask::OnMiss) => {}
         }
         let wants = wants(&segments, &objections, (&request.binding, &self.ground, lookup));
-        let mut lacks = lacks(&wants.of_programs, &self.ground, lookup);
+        let mut lacks = lacks(&wants.lease, &self.ground, lookup);
         // What a command leaves running stays in the sandbox and ends with it; only a skill that says so needs more.
         lacks.keeps_running &= self.ground.declared.keeps_running;
         match (self.posture.security, self.posture.ask) {
             (Security::Contained, _) => {
-                let missing = missing_program(&segments).filter(|_| wants.lease != wants.of_programs);
+                let missing = missing_program(&segments).filter(|_| !lacks.is_empty());
                 // Where no answer helps, there is nothing to ask for.
                 let asked = if wants.refused.is_empty() { lacks.clone() } else { Lease::default() };
                 contain(&mut segments, &mut objections, &asked);
@@ -248,13 +248,9 @@ impl Rules {
         if objections.iter().any(Objection::is_final) {
             return Verdict::Deny;
         }
-        let is_contained = self.posture.security == Security::Contained;
-        if is_contained && objections.iter().any(|one| matches!(one, Objection::NotFound(_))) {
-            return Verdict::Deny;
-        }
         // A disguise is put to a person in every mode; so is everything where the rules say so.
         let must_ask = objections.iter().any(|one| matches!(one, Objection::Disguised(_) | Objection::AlwaysAsk));
-        let is_inside = is_contained && objections.is_empty();
+        let is_inside = self.posture.security == Security::Contained && objections.is_empty();
         let is_covered = self.posture.security == Security::Full || is_inside || is_satisfied(segments, objections);
         match (is_covered, self.posture.ask) {
             (true, _) if !must_ask => Verdict::Allow,
@@ -279,7 +275,7 @@ fn contain(segments: &mut [Judged], objections: &mut Vec<Objection>, lacks: &Lea
     objections.extend(lacks.phrases().into_iter().map(Objection::Leaves));
 }
 
-/// The program that is not there, if it is all there is to the command. A person is not asked what it may use.
+/// The program that is not there, if it is all there is to the command. Whoever is asked what it may use should know.
 fn missing_program(segments: &[Judged]) -> Option<String> {
     let [only] = segments else { return None };
     only.standing.as_ref().err()?.iter().find_map(|one| match one {

@@ -92,8 +92,6 @@ impl Ground {
 pub(crate) struct Wants {
     /// All of it, as far as its text tells.
     pub(crate) lease: Lease,
-    /// The part of it that programs want that are there.
-    pub(crate) of_programs: Lease,
     /// What has to be made before it starts, so that it can be opened to it: files, and directories with a `/` behind.
     pub(crate) creates: Vec<PathBuf>,
     /// What it needs and cannot be given.
@@ -116,7 +114,6 @@ pub(crate) fn wants(
         }
         wants.lease = wants.lease.and(&found.lease);
         if !reader.is_missing() {
-            wants.of_programs = wants.of_programs.and(&found.lease);
             wants.creates.extend(found.creates);
             wants.refused.extend(found.refused);
         }
@@ -125,12 +122,9 @@ pub(crate) fn wants(
         wants.refused.extend(never(only, command, ground));
     }
     let in_background = |one: &Objection| matches!(one, Objection::Doubt(doubt) if doubt.kind == DoubtKind::Background);
-    let keeps_running = objections.iter().any(in_background);
-    for lease in [&mut wants.lease, &mut wants.of_programs] {
-        *lease = std::mem::take(lease).or(&ground.declared);
-        lease.keeps_running |= keeps_running;
-        complete(lease, (cwd, ground, lookup));
-    }
+    wants.lease = wants.lease.or(&ground.declared);
+    wants.lease.keeps_running |= objections.iter().any(in_background);
+    complete(&mut wants.lease, (cwd, ground, lookup));
     wants
 }
 
