@@ -163,15 +163,11 @@ fn never(segment: &Judged, command: &str, ground: &Ground) -> Option<Unleasable>
     // What starts another program, such as `sudo`, counts as itself.
     let name =
         segment.wrappers.iter().map(|name| base(name)).find(|name| *name == "sudo").unwrap_or_else(|| base(program));
-    let first = plain(args, &[]).next().unwrap_or_default();
-    let is_it = |(programs, verbs, _): &&(&[&str], &[&str], &str)| {
-        programs.contains(&name) && (verbs.is_empty() || verbs.contains(&first))
-    };
     let asks_for_help = args.iter().any(|word| matches!(word.as_str(), "--help" | "--version" | "-V"));
     if asks_for_help {
         return None;
     }
-    if let Some((_, _, why)) = table::NEVER.iter().find(is_it) {
+    if let Some((_, why)) = table::NEVER.iter().find(|(programs, _)| programs.contains(&name)) {
         return Some(Unleasable::new(why, "run it yourself, in a terminal".to_owned()));
     }
     let needs_network = table::NEED_NETWORK.contains(&name) && !ground.open_network;

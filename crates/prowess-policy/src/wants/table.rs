@@ -303,12 +303,11 @@ pub(super) const PACKAGE_LAUNCHERS: &[&str] = &["npx", "bunx", "pnpx"];
 
 /// Programs that need what no answer can give, and why.
 #[rustfmt::skip]
-pub(super) const NEVER: &[(&[&str], &[&str], &str)] = &[
-    (&["sudo", "su", "doas", "pkexec", "runuser"], &[], "a command in the sandbox cannot become another user"),
-    (&["mount", "umount", "insmod", "modprobe", "reboot", "shutdown"], &[], "a command in the sandbox cannot change the system"),
-    (&["arping", "mtr", "nmap", "ping", "ping6", "tracepath", "traceroute"], &[], "it sends packets of its own making, and a command in the sandbox cannot"),
-    (&["podman", "buildah"], &[], "it makes containers of its own, and a command in the sandbox cannot"),
-    (&["apt", "apt-get", "apk", "dnf", "yum"], &["install", "update", "upgrade", "full-upgrade", "dist-upgrade", "remove", "purge", "autoremove", "add", "del"], "it changes the system's own directories, which are never opened to a command"),
+pub(super) const NEVER: &[(&[&str], &str)] = &[
+    (&["sudo", "su", "doas", "pkexec", "runuser"], "a command in the sandbox cannot become another user"),
+    (&["mount", "umount", "insmod", "modprobe", "reboot", "shutdown"], "a command in the sandbox cannot change the system"),
+    (&["arping", "mtr", "nmap", "ping", "ping6", "tracepath", "traceroute"], "it sends packets of its own making, and a command in the sandbox cannot"),
+    (&["podman", "buildah"], "it makes containers of its own, and a command in the sandbox cannot"),
 ];
 
 /// Programs that use other protocols than the proxy knows, so that a lease for a host does not help them.
