@@ -1,10 +1,7 @@
 //! Many tunnels at once. Both their ends are other processes, and no other test runs in this one, so that what is measured
 //! here is the proxy alone.
 
-#[path = "egress/proxy.rs"]
-#[expect(dead_code, reason = "other tests use the rest")]
-mod proxy;
-
+use crate::egress::proxy;
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};

@@ -8,7 +8,7 @@ mod clients;
 #[path = "egress/origin.rs"]
 mod origin;
 #[path = "egress/proxy.rs"]
-mod proxy;
+pub(crate) mod proxy;
 #[path = "egress/questions.rs"]
 mod questions;
 #[path = "egress/requests.rs"]

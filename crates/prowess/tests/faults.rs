@@ -2,9 +2,7 @@
 
 #![cfg(target_os = "linux")]
 
-#[path = "flow/home.rs"]
-mod home;
-
+use crate::flow::home;
 use home::{APIS, KEY, Line, talking_to};
 use prowess_testkit::{Chunking, Heard, ModelServer, Output, Prowess, Running, Turn, eventually};
 use rustix::process::{Pid, Signal, kill_process_group};

@@ -6,7 +6,7 @@
 #[path = "flow/embedded.rs"]
 mod embedded;
 #[path = "flow/home.rs"]
-mod home;
+pub(crate) mod home;
 #[path = "flow/keys.rs"]
 mod keys;
 #[path = "flow/secrets.rs"]

@@ -2,11 +2,8 @@
 
 #![cfg(target_os = "linux")]
 
-#[expect(dead_code, reason = "shared with tests of the command line")]
-#[path = "flow/home.rs"]
-mod home;
-
 use crate::browser;
+use crate::flow::home;
 use std::process::{Command, Stdio};
 
 use browser::Browser;

@@ -1,7 +1,6 @@
 //! A machine made of names, for the judge to look at.
 
-#[path = "asked.rs"]
-pub(crate) mod asked;
+pub(crate) use crate::asked;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
